@@ -1,0 +1,1 @@
+"""From nodes to a cited answer: numbered context, extraction, citations."""

@@ -1,0 +1,1 @@
+"""Which embedding model is used, what it can hold, and how it is recognised."""

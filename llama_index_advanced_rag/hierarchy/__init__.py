@@ -1,0 +1,1 @@
+"""Documents to nodes with true offsets."""

@@ -1,0 +1,1 @@
+"""Refining: one node postprocessor a file."""

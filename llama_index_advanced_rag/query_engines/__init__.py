@@ -1,0 +1,1 @@
+"""Answering: one engine a file."""

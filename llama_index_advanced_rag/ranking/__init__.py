@@ -1,0 +1,1 @@
+"""Scoring, fusing and ordering ids: pure functions on ids and arrays."""

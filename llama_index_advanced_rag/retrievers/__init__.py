@@ -1,0 +1,1 @@
+"""Finding: one retriever a file."""

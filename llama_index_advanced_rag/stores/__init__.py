@@ -1,0 +1,1 @@
+"""Where state lives: database, documents, postings, vectors, and the filters that restrict them."""

@@ -1,0 +1,1 @@
+"""Text to tokens, sentences and spans: pure functions, no LlamaIndex type."""
