@@ -1,4 +1,4 @@
-"""Test doubles and contract checks for this package's components and for anybody's.
+"""Doubles of a language model and an embedding model.
 
 `ScriptedLLM` answers what it is told, records what it was asked and can fail, stall or talk nonsense.
 `DeterministicEmbedding` maps equal words to equal directions, needs no model and counts its calls.
