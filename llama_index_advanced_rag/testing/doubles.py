@@ -6,6 +6,7 @@
 
 import asyncio
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -169,3 +170,59 @@ class DeterministicEmbedding(BaseEmbedding):
     async def _aget_text_embedding(self, text: str) -> list[float]:
         await asyncio.sleep(self.delay_s)
         return self._vector(text)
+
+
+class RendezvousEmbedding(DeterministicEmbedding):
+    """Embeds a query only once `parties` queries are being embedded at the same time: proves that calls overlap.
+
+    Args:
+        parties: how many query embeddings must wait together.
+        timeout_s: `TimeoutError` when the others do not come.
+        dimensions: length of the unit vectors.
+
+    Example:
+        >>> async def two() -> int:
+        ...     model = RendezvousEmbedding(2)
+        ...     return len(await asyncio.gather(model.aget_query_embedding("a"), model.aget_query_embedding("b")))
+        >>> asyncio.run(two())
+        2
+    """
+
+    timeout_s: float = 5.0
+    _parties: int = PrivateAttr()
+    _arrived: int = PrivateAttr(default=0)
+    _condition: threading.Condition = PrivateAttr(default_factory=threading.Condition)
+
+    def __init__(self, parties: int, *, timeout_s: float = 5.0, dimensions: int = 64, **kwargs: Any) -> None:
+        super().__init__(dimensions, timeout_s=timeout_s, **kwargs)
+        self._parties = parties
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name used in serialised form."""
+        return "RendezvousEmbedding"
+
+    def _arrive(self) -> int:
+        with self._condition:
+            self._arrived += 1
+            self._condition.notify_all()
+            return -(-self._arrived // self._parties) * self._parties
+
+    def _late(self) -> TimeoutError:
+        return TimeoutError(f"{self._arrived} of {self._parties} query embeddings were in flight together within {self.timeout_s:g} s")
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        quorum = self._arrive()
+        with self._condition:
+            if not self._condition.wait_for(lambda: self._arrived >= quorum, self.timeout_s):
+                raise self._late()
+        return self._vector(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        quorum = self._arrive()
+        deadline = time.monotonic() + self.timeout_s
+        while self._arrived < quorum:
+            if time.monotonic() > deadline:
+                raise self._late()
+            await asyncio.sleep(0.001)
+        return self._vector(query)
