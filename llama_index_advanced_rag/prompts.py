@@ -37,7 +37,6 @@ CONDENSE_QUESTION_PROMPT = PromptTemplate(
     "<conversation>\n{chat_history}\n</conversation>\n"
     "<message>\n{question}\n</message>\n"
     "Question: ",
-    prompt_type=PromptType.CONDENSE_QUESTION,
 )
 
 PROMPTS: dict[str, PromptTemplate] = {
