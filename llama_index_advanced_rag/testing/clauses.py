@@ -126,6 +126,9 @@ async def suspending(component: object, call: Callable[[], Awaitable[T]], *, req
     return await task
 
 
-async def inside_loop(call: Callable[[], T]) -> T:
+async def inside_loop(component: object, call: Callable[[], T]) -> T:
     """The result of a sync call made inside a running event loop."""
-    return call()
+    try:
+        return call()
+    except RuntimeError as error:
+        raise ContractError(component, "works in a running event loop", f"raised {error!r}") from error

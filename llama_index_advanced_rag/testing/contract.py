@@ -131,7 +131,7 @@ def check_postprocessor_contract(
         again = run_coroutine(suspending(processor, lambda: processor.apostprocess_nodes(list(given), bundle), required=reranks))
         same(processor, "sync equals async", ranking(result), ranking(again))
         same(processor, "deterministic", ranking(result), ranking(make().postprocess_nodes(list(given), query_str=query)))
-        inside = run_coroutine(inside_loop(lambda: processor.postprocess_nodes(list(given), bundle)))
+        inside = run_coroutine(inside_loop(processor, lambda: processor.postprocess_nodes(list(given), bundle)))
         same(processor, "works in a running event loop", ranking(result), ranking(inside))
         if processor.postprocess_nodes([], bundle):
             raise ContractError(processor, "no nodes", "nodes came from an empty list")
@@ -166,7 +166,7 @@ def check_query_engine_contract(make: Callable[[], BaseQueryEngine], query: str,
         again = run_coroutine(suspending(engine, lambda: engine.aquery(query), required=True))
         same(engine, "sync equals async", answer_of(response), answer_of(again))
         same(engine, "deterministic", answer_of(response), answer_of(make().query(query)))
-        same(engine, "works in a running event loop", answer_of(response), answer_of(run_coroutine(inside_loop(lambda: engine.query(query)))))
+        same(engine, "works in a running event loop", answer_of(response), answer_of(run_coroutine(inside_loop(engine, lambda: engine.query(query)))))
         empty_query_answered(engine, lambda: str(engine.query("")))
         if not uses_settings_llm:
             no_llm_called(engine, prompts)
@@ -184,7 +184,7 @@ def _check_one_query(make: Callable[..., BaseRetriever], retriever: BaseRetrieve
     again = run_coroutine(suspending(retriever, lambda: retriever.aretrieve(query), required=bool(result)))
     same(retriever, "sync equals async", first, ranking(again))
     same(retriever, "deterministic", first, ranking(make(similarity_top_k=ENOUGH).retrieve(query)))
-    same(retriever, "works in a running event loop", first, ranking(run_coroutine(inside_loop(lambda: retriever.retrieve(query)))))
+    same(retriever, "works in a running event loop", first, ranking(run_coroutine(inside_loop(retriever, lambda: retriever.retrieve(query)))))
     same(retriever, "earlier results unchanged", values, snapshot(result))
     for top_k in (1, 2):
         few = make(similarity_top_k=top_k).retrieve(query)
