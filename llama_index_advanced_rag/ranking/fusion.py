@@ -1,0 +1,217 @@
+"""Fusion of ranked lists into one, on ids and numbers.
+
+A list is best first. Of an id that occurs twice in one list the first occurrence counts. A score of None (or one that is
+not finite) is the lowest of its list. A list of weight 0 is left out as if it were not there. Results are best first;
+equal scores are ordered by `tie_key` of the id, by default the id itself. Sums do not depend on the order of the lists.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import reduce
+
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_by_distribution, scale_by_percentile, scale_scores
+
+Scored = tuple[str, float | None]
+TieKey = Callable[[str], str]
+
+RRF_K = 60
+GUARD = 2
+
+
+class FusionMode(str, Enum):
+    """How the lists of several retrievers become one."""
+
+    RECIPROCAL_RANK = "reciprocal_rank"
+    WEIGHTED = "weighted"
+    DISTRIBUTION = "distribution"
+    PERCENTILE = "percentile"
+    GUARDED = "guarded"
+
+
+def fuse_reciprocal_rank(
+    rankings: Sequence[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = RRF_K, tie_key: TieKey = str
+) -> list[tuple[str, float]]:
+    """Reciprocal rank fusion: `sum_r w_r / (k + rank_r)`, ranks from 1, no contribution from a list an id is absent from.
+
+    Args:
+        rankings: lists of ids, best first.
+        weights: one per list, at least 0; None = 1 each.
+        k: damping, at least 0; a larger k makes the ranks more alike.
+        tie_key: order among equal scores.
+
+    Returns:
+        (id, score) best first; scores in (0, sum of weights / (k + 1)].
+
+    Raises:
+        ConfigurationError: weights or k cannot work.
+
+    Source: Cormack, Clarke, Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
+    Methods". Our deviation: weights.
+
+    Example:
+        >>> [(i, round(s, 5)) for i, s in fuse_reciprocal_rank([["2", "0", "6"], ["6", "2", "3"]])][:2]
+        [('2', 0.03252), ('6', 0.03227)]
+    """
+    if k < 0:
+        raise ConfigurationError(f"k is {k!r}. It must be at least 0; 60 is usual.")
+    distinct = [list(dict.fromkeys(ranking)) for ranking in rankings]
+    values = [[1.0 / (k + rank) for rank in range(1, len(ids) + 1)] for ids in distinct]
+    return _combine(distinct, values, checked_weights(weights, len(rankings)), 1.0, tie_key)
+
+
+def fuse_weighted(
+    lists: Sequence[Sequence[Scored]],
+    *,
+    weights: Sequence[float] | None = None,
+    ranges: Sequence[ScoreRange | None] | None = None,
+    tie_key: TieKey = str,
+) -> list[tuple[str, float]]:
+    """Weighted mean of scores, each put on 0..1 by the scale of its own list (see `score_scale.scale_scores`); absent counts as 0.
+
+    Args:
+        lists: (id, score) best first.
+        weights: one per list, at least 0; None = 1 each. Only their proportions count.
+        ranges: what the scores of each list can be; None, or None for one list = judged from its scores.
+        tie_key: order among equal scores.
+
+    Returns:
+        (id, score) best first, scores in [0, 1].
+
+    Raises:
+        ConfigurationError: weights or ranges cannot work.
+
+    Source: Bruch, Gai, Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval" (convex combination with the
+    theoretical minimum). Our deviation: where a best possible score is known it is the other end of the scale, so that a
+    list of weak hits stays weak.
+
+    Example:
+        >>> fuse_weighted([[("a", 0.9)], [("junk", 0.01)]])
+        [('a', 0.45), ('junk', 0.005)]
+    """
+    known = [None] * len(lists) if ranges is None else list(ranges)
+    if len(known) != len(lists):
+        raise ConfigurationError(f"{len(known)} score ranges were given for {len(lists)} lists. Give one for each, None where it is not known.")
+    return _fuse_values(lists, [scale_scores(_distinct(scored), bounds) for scored, bounds in zip(lists, known, strict=True)], weights, tie_key)
+
+
+def fuse_distribution(lists: Sequence[Sequence[Scored]], *, weights: Sequence[float] | None = None, tie_key: TieKey = str) -> list[tuple[str, float]]:
+    """Weighted mean of scores put on 0..1 by their distribution: mean - 3 sd is 0, mean + 3 sd is 1, clipped.
+
+    Equal scores are all at the mean, 0.5. Arguments, order and errors as in `fuse_weighted`; scores in [0, 1].
+
+    Source: Mazzeschi 2023, "Distribution-Based Score Fusion". Our deviation: clipping, 0.5 for a list without spread.
+
+    Example:
+        >>> fuse_distribution([[("a", 3.0), ("b", 1.0)], [("b", 8.0)]], weights=[0.5, 0.5])[0][0]
+        'b'
+    """
+    return _fuse_values(lists, [scale_by_distribution(_distinct(scored)) for scored in lists], weights, tie_key)
+
+
+def fuse_percentile(lists: Sequence[Sequence[Scored]], *, weights: Sequence[float] | None = None, tie_key: TieKey = str) -> list[tuple[str, float]]:
+    """Weighted mean of percentiles: the share of its list that a score exceeds, equal scores counting half.
+
+    The only id of a list is at 0.5. Arguments, order and errors as in `fuse_weighted`; scores in [0, 1).
+
+    Example:
+        >>> fuse_percentile([[("a", 12.0), ("b", 3.0)]])
+        [('a', 0.75), ('b', 0.25)]
+    """
+    return _fuse_values(lists, [scale_by_percentile(_distinct(scored)) for scored in lists], weights, tie_key)
+
+
+def concatenate_guarded(first: Sequence[str], second: Sequence[str], guard: int = GUARD) -> list[str]:
+    """The first `guard` ids of `first`, then `second`, then the rest of `first`; each id once.
+
+    For two finished lists of which the second answers what the first cannot (a graph list after a hybrid list): the best
+    of the first is kept, and the order of the second is not diluted.
+
+    Raises:
+        ConfigurationError: guard is negative.
+
+    Example:
+        >>> concatenate_guarded(["h1", "h2", "h3"], ["g1", "h2", "g2"], guard=1)
+        ['h1', 'g1', 'h2', 'g2', 'h3']
+    """
+    if guard < 0:
+        raise ConfigurationError(f"guard is {guard!r}. It must be at least 0; 1 or 2 is usual.")
+    return list(dict.fromkeys([*first[:guard], *second, *first[guard:]]))
+
+
+def fuse(
+    mode: FusionMode | str,
+    lists: Sequence[Sequence[Scored]],
+    *,
+    weights: Sequence[float] | None = None,
+    ranges: Sequence[ScoreRange | None] | None = None,
+    k: int = RRF_K,
+    guard: int = GUARD,
+    tie_key: TieKey = str,
+) -> list[tuple[str, float]]:
+    """Fuse by a mode chosen at run time; arguments the mode does not use are ignored.
+
+    `guarded` puts the first `guard` ids of each list before the lists after it; its score is 1 / position.
+
+    Example:
+        >>> fuse("guarded", [[("a", 0.9), ("b", 0.8)], [("c", 7.0)]], guard=1)
+        [('a', 1.0), ('c', 0.5), ('b', 0.3333333333333333)]
+    """
+    chosen = FusionMode(mode)
+    if chosen is FusionMode.WEIGHTED:
+        return fuse_weighted(lists, weights=weights, ranges=ranges, tie_key=tie_key)
+    if chosen is FusionMode.DISTRIBUTION:
+        return fuse_distribution(lists, weights=weights, tie_key=tie_key)
+    if chosen is FusionMode.PERCENTILE:
+        return fuse_percentile(lists, weights=weights, tie_key=tie_key)
+    rankings = [[item for item, _ in scored] for scored in lists]
+    if chosen is FusionMode.RECIPROCAL_RANK:
+        return fuse_reciprocal_rank(rankings, weights=weights, k=k, tie_key=tie_key)
+    joined = reduce(lambda later, earlier: concatenate_guarded(earlier, later, guard), reversed(rankings)) if rankings else []
+    return [(item, 1.0 / position) for position, item in enumerate(dict.fromkeys(joined), start=1)]
+
+
+def _distinct(scored: Sequence[Scored]) -> list[float | None]:
+    return list(_first_scores(scored).values())
+
+
+def _first_scores(scored: Sequence[Scored]) -> dict[str, float | None]:
+    first: dict[str, float | None] = {}
+    for item, score in scored:
+        first.setdefault(item, score)
+    return first
+
+
+def checked_weights(weights: Sequence[float] | None, count: int) -> list[float]:
+    """One weight per list, all 1 for None.
+
+    Raises:
+        ConfigurationError: their number is wrong, one is negative or not finite, or all are 0.
+    """
+    values = [1.0] * count if weights is None else [float(weight) for weight in weights]
+    if len(values) != count:
+        raise ConfigurationError(f"{len(values)} weights {values!r} were given for {count} lists. Give one for each.")
+    if any(weight < 0 or not math.isfinite(weight) for weight in values) or (values and not any(values)):
+        raise ConfigurationError(f"weights are {values!r}. They must be finite, at least 0, and one of them above 0.")
+    return values
+
+
+def _fuse_values(
+    lists: Sequence[Sequence[Scored]], values: Sequence[Sequence[float]], weights: Sequence[float] | None, tie_key: TieKey
+) -> list[tuple[str, float]]:
+    checked = checked_weights(weights, len(lists))
+    return _combine([list(_first_scores(scored)) for scored in lists], values, checked, math.fsum(checked), tie_key)
+
+
+def _combine(
+    rankings: Sequence[Sequence[str]], values: Sequence[Sequence[float]], weights: Sequence[float], total: float, tie_key: TieKey
+) -> list[tuple[str, float]]:
+    parts: dict[str, list[float]] = {}
+    for ids, shares, weight in zip(rankings, values, weights, strict=True):
+        if weight == 0:
+            continue
+        for item, share in zip(ids, shares, strict=True):
+            parts.setdefault(item, []).append(weight * share)
+    fused = [(item, math.fsum(amounts) / total) for item, amounts in parts.items()]
+    return sorted(fused, key=lambda pair: (-pair[1], tie_key(pair[0])))
