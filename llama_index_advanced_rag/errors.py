@@ -83,3 +83,11 @@ class LLMOutputError(AdvancedRagError, ValueError):
         self.attempts = attempts
         self.output = output[:300]
         super().__init__(f"The answer to prompt {prompt_name!r} could not be used after {attempts} attempt(s): {reason} It began with: {self.output!r}")
+
+
+class RerankerUnavailableError(AdvancedRagError, RuntimeError):
+    """A reranking model could not be loaded."""
+
+
+class ScorerOutputError(AdvancedRagError, ValueError):
+    """A scorer returned something that is not one finite number for each pair."""
