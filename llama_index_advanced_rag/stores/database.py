@@ -1,0 +1,298 @@
+"""One SQLite file that holds a corpus: transactions, readers beside a writer, and errors that say what to do."""
+
+import json
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from typing_extensions import Self
+
+from llama_index_advanced_rag.errors import (
+    ConfigurationError,
+    IndexClosedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    StorageError,
+)
+from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, SCHEMA
+from llama_index_advanced_rag.stores.lossless_text import escape_text
+from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, read_only_error, storage_error
+from llama_index_advanced_rag.trace import report
+
+FILE_NAME = "corpus.sqlite"
+_REBUILD = "Give another folder, or delete this one and build the index again with CorpusIndex.from_documents(...)."
+
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class CorpusDatabase:
+    """The SQLite file of a corpus: `corpus.sqlite` in a folder, or memory.
+
+    One connection guarded by a re-entrant lock: any thread may call any method, one at a time. A `transaction()` belongs to
+    the thread that opened it, and other threads wait for its end; async callers run the whole of it in one worker thread.
+    Other processes read beside one writer (WAL); a second writer waits 10 s, then gets a `StorageError`.
+
+    Tables: `documents` (text once, metadata, the rest as JSON; `body` is NULL for a document known only by its nodes),
+    `nodes` (`text` is NULL when it is a slice of the document's, `body` is NULL when only id and hash are known),
+    `vectors` (float32 little endian by embedding hash), `postings` and `meta`. Deleting a document deletes its nodes, and
+    deleting nodes their postings.
+
+    Args:
+        path: the folder; None keeps everything in memory.
+        read_only: open an existing file and refuse writes. Works on a read-only folder: when SQLite cannot place its
+            side files there, the file is read as it stands, and changes another process makes meanwhile are not seen.
+        create: make folder and file where they are missing.
+
+    Raises:
+        IndexNotFoundError: no index in this folder, and not `create`.
+        IndexFormatError: a file that is no database, is damaged, or is of another application or format version.
+        StorageError: the disk refused: full, read-only, locked.
+
+    Example:
+        >>> with CorpusDatabase(None) as database:
+        ...     with database.transaction():
+        ...         database.set_meta("language", "fr")
+        ...     database.get_meta("language")
+        'fr'
+    """
+
+    def __init__(self, path: Path | str | None, *, read_only: bool = False, create: bool = False) -> None:
+        if read_only and (create or path is None):
+            raise ConfigurationError(f"read_only=True cannot go with create={create!r} and path={path!r}; it needs an existing folder.")
+        self._path = None if path is None else Path(path)
+        self._read_only = read_only
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._closed = False
+        self._connection = self._connect(create)
+        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._inode = self._current_inode()
+        try:
+            self._prepare(create=create or path is None)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path | None:
+        """The folder, or None for memory."""
+        return self._path
+
+    @property
+    def read_only(self) -> bool:
+        """True when writes are refused."""
+        return self._read_only
+
+    @property
+    def closed(self) -> bool:
+        """True after `close()`."""
+        return self._closed
+
+    def _file(self) -> Path:
+        return (self._path or Path()) / FILE_NAME
+
+    def _connect(self, create: bool) -> sqlite3.Connection:
+        if self._path is None:
+            return connect_memory()
+        if not create and not self._file().is_file():
+            raise self._not_found()
+        return connect_file(self._file(), read_only=self._read_only, create=create)
+
+    def _not_found(self) -> IndexNotFoundError:
+        return IndexNotFoundError(
+            f"There is no index in the folder {str(self._path)!r}: it holds no {FILE_NAME!r}. "
+            "Check the path, or build one with CorpusIndex.from_documents(...)."
+        )
+
+    def _prepare(self, *, create: bool) -> None:
+        self._run("PRAGMA foreign_keys = ON")
+        self._run("PRAGMA cache_size = -16384")
+        if self._is_empty():
+            if not create:
+                raise self._not_found()
+            self._use_write_ahead_log()
+            with self.transaction():
+                if self._is_empty():
+                    self._create_schema()
+        self._check_format()
+        if not self._read_only:
+            self._use_write_ahead_log()
+
+    def _is_empty(self) -> bool:
+        return self._pragma("application_id") == 0 and self._run("SELECT count(*) FROM sqlite_master")[0][0] == 0
+
+    def _create_schema(self) -> None:
+        for statement in SCHEMA.split(";"):
+            if statement.strip():
+                self._run(statement)
+        self._run(f"PRAGMA application_id = {APPLICATION_ID}")
+        self.set_meta("format_version", FORMAT_VERSION)
+
+    def _check_format(self) -> None:
+        application = self._pragma("application_id")
+        if application != APPLICATION_ID:
+            raise IndexFormatError(
+                f"The {FILE_NAME!r} in this folder belongs to another application (id {application:#x}, expected {APPLICATION_ID:#x}). {_REBUILD}"
+            )
+        version = self.get_meta("format_version")
+        if version != FORMAT_VERSION:
+            raise IndexFormatError(f"This index has format version {version!r}, and this release reads version {FORMAT_VERSION}. {_REBUILD}")
+
+    def _use_write_ahead_log(self) -> None:
+        mode = self._run("PRAGMA journal_mode = WAL")[0][0]
+        if self._path is not None and mode != "wal":
+            report("warning", f"This disk does not support SQLite's write-ahead log (journal mode {mode!r}): readers wait while the index is being written.")
+
+    def _current_inode(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            status = self._file().stat()
+        except OSError:
+            return (-1, -1)
+        return (status.st_dev, status.st_ino)
+
+    @contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """All writes inside, or none: rolled back on any exception.
+
+        Re-entrant: an inner transaction that fails takes back its own writes only, and the outer one goes on if it
+        catches the exception. Nothing is committed before the outermost one ends.
+
+        Raises:
+            ReadOnlyIndexError: the database was opened with `read_only=True`.
+            StorageError: the disk refused, another process writes, or the file was deleted while open.
+        """
+        if self._read_only:
+            raise read_only_error()
+        with self._scope("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def snapshot(self) -> Generator[None, None, None]:
+        """All reads inside see one state, whatever other processes commit meanwhile."""
+        with self._scope("BEGIN"):
+            yield
+
+    @contextmanager
+    def _scope(self, begin: str) -> Generator[None, None, None]:
+        with self._lock:
+            depth = self._depth
+            if depth == 0 and begin != "BEGIN":
+                self._check_file()
+            self._run(begin if depth == 0 else f"SAVEPOINT level_{depth}")
+            self._depth = depth + 1
+            try:
+                yield
+                self._run("COMMIT" if depth == 0 else f"RELEASE level_{depth}")
+            except BaseException:
+                self._undo(depth)
+                raise
+            finally:
+                self._depth = depth
+
+    def _undo(self, depth: int) -> None:
+        if self._closed or not self._connection.in_transaction:
+            return  # SQLite itself took everything back, as it does when the disk is full
+        for statement in ("ROLLBACK",) if depth == 0 else (f"ROLLBACK TO level_{depth}", f"RELEASE level_{depth}"):
+            self._run(statement)
+
+    def _check_file(self) -> None:
+        if self._current_inode() != self._inode and not self._closed:
+            raise StorageError(f"The {FILE_NAME!r} of this index was deleted or replaced while it was open. Close this index and open it again.")
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
+        """Run one statement; the number of rows it changed. Outside a transaction it commits by itself."""
+        with self._lock:
+            return self._guarded(lambda: self._connection.execute(sql, _bound(parameters)).rowcount)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run one statement for each row, in one transaction."""
+        with self.transaction():
+            self._guarded(lambda: self._connection.executemany(sql, map(_bound, rows)))
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a SELECT."""
+        with self._lock:
+            return self._run(sql, parameters)
+
+    def query_in(self, sql: str, values: Sequence[Any], *, batch_size: int = 500) -> list[Row]:
+        """All rows of a SELECT whose `{}` stands for the values, asked for in batches (`... WHERE node_id IN ({})`)."""
+        rows: list[Row] = []
+        with self._lock:
+            for start in range(0, len(values), batch_size):
+                batch = values[start : start + batch_size]
+                rows += self._run(sql.format(",".join("?" * len(batch))), batch)
+        return rows
+
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        return self._guarded(lambda: self._connection.execute(sql, _bound(parameters)).fetchall())
+
+    def _guarded(self, call: Callable[[], T]) -> T:
+        if self._closed:
+            raise IndexClosedError("This index is closed. Open it again with CorpusIndex.load(...).")
+        if self._depth and not self._connection.in_transaction:
+            raise StorageError("The disk refused an earlier write, and this whole transaction was taken back. Nothing of it was kept; run the update again.")
+        try:
+            return call()
+        except sqlite3.Error as error:
+            raise storage_error(error, read_only=self._read_only) from error
+
+    def _pragma(self, name: str) -> int:
+        return int(self._run(f"PRAGMA {name}")[0][0])
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed since the last call."""
+        with self._lock:
+            return self._pragma("data_version")
+
+    def get_meta(self, key: str, default: Any = None) -> Any:
+        """A value stored with `set_meta`, or the default."""
+        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Store a JSON value under a name."""
+        self.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, json.dumps(value)))
+
+    def integrity_problems(self) -> list[str]:
+        """What SQLite finds wrong with the file and its references; empty when sound. Reads the whole file."""
+        found = [str(row[0]) for row in self.query("PRAGMA integrity_check") if row[0] != "ok"]
+        return found + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in self.query("PRAGMA foreign_key_check")]
+
+    def backup_to(self, path: Path | str) -> None:
+        """Write the whole state into another folder, replacing an index that is there, in one transaction of its own.
+
+        Raises:
+            ConfigurationError: the folder is this index's own.
+            IndexFormatError: the folder holds a `corpus.sqlite` that is not ours.
+        """
+        target = Path(path)
+        if self._path is not None and target.resolve() == self._path.resolve():
+            raise ConfigurationError(f"A copy into {str(path)!r} would overwrite the index itself. Give another folder.")
+        with self._lock, CorpusDatabase(target, create=True) as other:
+            if self._depth:
+                raise ConfigurationError("backup_to() was called inside a transaction. Call it after the transaction has ended.")
+            self._guarded(lambda: self._connection.backup(other._connection))
+
+    def close(self) -> None:
+        """Close the file; an open transaction is rolled back. A second call does nothing."""
+        with self._lock:
+            self._closed = True
+            self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+
+def _bound(parameters: Sequence[Any]) -> list[Any]:
+    return [escape_text(value) if isinstance(value, str) else value for value in parameters]

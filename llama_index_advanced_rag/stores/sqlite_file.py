@@ -1,0 +1,104 @@
+"""Opening an SQLite file, also in a read-only folder, and what SQLite's errors mean to somebody who has an index."""
+
+import sqlite3
+from pathlib import Path
+
+from llama_index_advanced_rag.errors import AdvancedRagError, IndexClosedError, IndexFormatError, ReadOnlyIndexError, StorageError
+from llama_index_advanced_rag.stores.lossless_text import unescape_text
+
+_DAMAGED = "Restore a copy, or delete the folder and build the index again with CorpusIndex.from_documents(...)."
+_MEANINGS: tuple[tuple[str, type[AdvancedRagError], str], ...] = (
+    ("not a database", IndexFormatError, f"The file in this folder is not an index. {_DAMAGED}"),
+    ("malformed", IndexFormatError, f"The file of this index is damaged. {_DAMAGED}"),
+    ("no such table", IndexFormatError, f"The file of this index lacks a table. {_DAMAGED}"),
+    ("no such column", IndexFormatError, f"The file of this index lacks a column. {_DAMAGED}"),
+    ("is full", StorageError, "The disk is full; nothing of this update was kept. Free some space and run it again."),
+    (
+        "locked",
+        StorageError,
+        "Another process is writing to this index and did not finish within 10 s. Wait for it and try again; reading with read_only=True works meanwhile.",
+    ),
+    ("readonly", StorageError, "The folder or file of this index cannot be written. Give it write permission, or open it with read_only=True."),
+    ("unable to open", StorageError, "The file of this index could not be opened or made: the folder is missing or does not allow it. Check its permissions."),
+    ("I/O error", StorageError, "The disk failed to read or write the file of this index. Check the disk; what was committed before is kept."),
+    ("closed database", IndexClosedError, "This index is closed. Open it again with CorpusIndex.load(...)."),
+)
+
+
+def storage_error(error: sqlite3.Error, *, read_only: bool) -> AdvancedRagError:
+    """The error of this package that an SQLite error amounts to; the original text stands at its end.
+
+    Example:
+        >>> storage_error(sqlite3.OperationalError("database or disk is full"), read_only=False)
+        StorageError('The disk is full; nothing of this update was kept. Free some space and run it again. (SQLite: database or disk is full)')
+    """
+    reason = str(error)
+    if read_only and "readonly" in reason:
+        return read_only_error()
+    for words, kind, meaning in _MEANINGS:
+        if words in reason:
+            return kind(f"{meaning} (SQLite: {reason})")
+    return StorageError(f"The index could not read or write its file. Nothing of this update was kept. (SQLite: {reason})")
+
+
+def read_only_error() -> ReadOnlyIndexError:
+    """The error of a write to an index opened for reading."""
+    return ReadOnlyIndexError("This index was opened with read_only=True and cannot be changed. Open it without read_only to write.")
+
+
+def connect_memory() -> sqlite3.Connection:
+    """A private database in memory."""
+    return _connect(":memory:")
+
+
+def connect_file(file: Path, *, read_only: bool, create: bool) -> sqlite3.Connection:
+    """A connection in autocommit mode that any thread may use.
+
+    SQLite's write-ahead log needs side files even to read. Where a read-only folder does not allow them and no committed
+    write waits in the log, the file is opened as immutable.
+    """
+    if create:
+        _make_folder(file.parent)
+    uri = f"{file.absolute().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
+    if read_only and not _readable(uri) and not _has_unmerged_writes(file):
+        uri += "&immutable=1"
+    return _connect(uri)
+
+
+def _connect(target: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(target, timeout=10.0, isolation_level=None, check_same_thread=False, uri=True, cached_statements=256)
+    except sqlite3.Error as error:
+        raise storage_error(error, read_only=False) from error
+    connection.text_factory = _decoded
+    return connection
+
+
+def _decoded(stored: bytes) -> str:
+    return unescape_text(stored.decode())
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"The folder {str(path)!r} could not be made: {error.strerror}. Give a folder that can be written.") from error
+
+
+def _readable(uri: str) -> bool:
+    """False when SQLite cannot read the file for want of its side files."""
+    connection = _connect(uri)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        return False
+    except sqlite3.DatabaseError:
+        return True  # damaged: the caller's first read says so
+    finally:
+        connection.close()
+    return True
+
+
+def _has_unmerged_writes(file: Path) -> bool:
+    log = file.with_name(file.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
