@@ -1,0 +1,224 @@
+"""Every component of the package passes the contract suite that anybody can run on theirs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from llama_index_advanced_rag import (
+    CorpusIndex,
+    CrossEncoderRerank,
+    FlatVectorStore,
+    GroundedQueryEngine,
+    HybridRetriever,
+    LexicalRetriever,
+    LostInTheMiddleReorder,
+)
+from llama_index_advanced_rag.modes import AVAILABLE_MODES
+from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.stores.node_source import DictNodeSource
+from llama_index_advanced_rag.testing import (
+    DeterministicEmbedding,
+    ScriptedLLM,
+    check_postprocessor_contract,
+    check_query_engine_contract,
+    check_retriever_contract,
+)
+
+TEXTS = [
+    ("en", "The red fox lives in the northern forest."),
+    ("en", "The blue whale is the largest animal of the sea."),
+    ("fr", "Le renard roux vit dans la forêt du nord."),
+    ("en", "A fox hunts mice at night in the forest."),
+    ("fr", "La baleine bleue est le plus grand animal de la mer."),
+    ("en", "The owl hunts mice in the forest too."),
+    ("fr", "Le hibou chasse la souris dans la forêt."),
+    ("en", "The fox and the owl share the forest."),
+    ("en", "The fox and the owl share the forest."),
+    ("fr", "Un renard et une forêt, la nuit."),
+]
+QUERIES = ["Which fox lives in the forest?", "Où vit le renard dans la forêt ?", "zzz unknown words"]
+FRENCH = MetadataFilters(filters=[MetadataFilter(key="lang", value="fr")])
+
+
+def corpus() -> list[TextNode]:
+    return [
+        TextNode(
+            text=text,
+            id_=f"node-{number}",
+            metadata={"lang": lang, "title": f"Document {number // 2}"},
+            excluded_embed_metadata_keys=["lang", "title"],
+            start_char_idx=100 * (number % 2),
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"doc-{number // 2}")},
+        )
+        for number, (lang, text) in enumerate(TEXTS)
+    ]
+
+
+def documents() -> list[Document]:
+    return [
+        Document(text=text, id_=f"doc-{number}", metadata={"lang": lang}, excluded_embed_metadata_keys=["lang"]) for number, (lang, text) in enumerate(TEXTS)
+    ]
+
+
+def user_index(nodes: list[TextNode], model: BaseEmbedding) -> VectorStoreIndex:
+    """An index as a LlamaIndex user has it: SimpleVectorStore and docstore."""
+    return VectorStoreIndex(nodes=nodes, embed_model=model, storage_context=StorageContext.from_defaults(docstore=SimpleDocumentStore()))
+
+
+def lexical(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return LexicalRetriever.from_defaults(nodes=nodes, **options)
+
+
+def dense(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    index = user_index(nodes, model)
+    return DenseRetriever(index.vector_store, model, nodes=DictNodeSource(nodes), **options)
+
+
+def dense_flat(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    store = FlatVectorStore()
+    if nodes:
+        store.add([node.model_copy(update={"embedding": model.get_text_embedding(node.get_content())}) for node in nodes])
+    return DenseRetriever(store, model, nodes=DictNodeSource(nodes), **options)
+
+
+def hybrid(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return HybridRetriever.from_index(user_index(nodes, model), embed_model=model, **options)
+
+
+def hybrid_of_strangers(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    index = user_index(nodes, model)
+    children = [index.as_retriever(similarity_top_k=10), LexicalRetriever.from_defaults(nodes=nodes)]
+    return HybridRetriever(children, **options)
+
+
+def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
+    def make(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+        index = CorpusIndex.from_documents(documents() if nodes else [], embed_model=model)
+        return index.as_retriever(mode, **options)
+
+    return make
+
+
+@dataclass(frozen=True)
+class Case:
+    make: Callable[..., BaseRetriever]
+    embeds: bool = True
+
+
+RETRIEVERS = {
+    "lexical": Case(lexical, embeds=False),
+    "dense on SimpleVectorStore": Case(dense),
+    "dense on FlatVectorStore": Case(dense_flat),
+    "hybrid from a user's index": Case(hybrid),
+    "hybrid of the user's retrievers": Case(hybrid_of_strangers),
+    **{f"CorpusIndex {mode.value}": Case(from_corpus_index(mode.value), embeds=mode.value != "lexical") for mode in AVAILABLE_MODES},
+}
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_retriever(name: str):
+    case, nodes, model = RETRIEVERS[name], corpus(), DeterministicEmbedding()
+    check_retriever_contract(
+        lambda **options: case.make(nodes, model, **options),
+        queries=QUERIES,
+        filters=FRENCH,
+        nodes=nodes,
+        make_empty=lambda: case.make([], model, similarity_top_k=5),
+        make_with_embedding=(lambda other: case.make(nodes, other, similarity_top_k=5)) if case.embeds else None,
+    )
+
+
+def test_lexical_retriever_persists(tmp_path: Path):
+    def reload(retriever: BaseRetriever) -> BaseRetriever:
+        assert isinstance(retriever, LexicalRetriever)
+        retriever.persist(tmp_path / "lexical")
+        return LexicalRetriever.from_persist_dir(tmp_path / "lexical").with_top_k(retriever.similarity_top_k)
+
+    check_retriever_contract(lambda **options: LexicalRetriever.from_defaults(nodes=corpus(), **options), queries=QUERIES, reload=reload)
+
+
+@pytest.mark.parametrize("mode", [mode.value for mode in AVAILABLE_MODES])
+def test_corpus_index_persists(tmp_path: Path, mode: str):
+    folder, model = tmp_path / "index", DeterministicEmbedding()
+    index = CorpusIndex.from_documents(documents(), persist_dir=folder, embed_model=model)
+
+    def reload(retriever: BaseRetriever) -> BaseRetriever:
+        index.close()
+        return CorpusIndex.load(folder, embed_model=model).as_retriever(mode, similarity_top_k=1000)
+
+    before = {query: index.as_retriever(mode, similarity_top_k=1000).retrieve(query) for query in QUERIES}
+    loaded = reload(index.as_retriever(mode))
+    for query, expected in before.items():
+        assert [(item.node_id, item.score) for item in loaded.retrieve(query)] == [(item.node_id, item.score) for item in expected]
+
+
+def shared_words(pairs: list[tuple[str, str]]) -> list[float]:
+    return [float(len(set(query.lower().split()) & set(passage.lower().split()))) for query, passage in pairs]
+
+
+POSTPROCESSORS: dict[str, tuple[Callable[[], BaseNodePostprocessor], dict[str, bool]]] = {
+    "rerank": (lambda: CrossEncoderRerank(shared_words, top_n=4), {"reranks": True}),
+    "reorder": (LostInTheMiddleReorder, {"by_score": False}),
+}
+
+
+@pytest.mark.parametrize("name", POSTPROCESSORS)
+def test_postprocessor(name: str):
+    make, options = POSTPROCESSORS[name]
+    nodes = [NodeWithScore(node=node, score=1.0 / (rank + 2)) for rank, node in enumerate(corpus())]
+    check_postprocessor_contract(make, nodes, QUERIES[0], **options)
+
+
+def grounded_without_llm() -> GroundedQueryEngine:
+    return GroundedQueryEngine(lexical(corpus(), DeterministicEmbedding(), similarity_top_k=5), llm=None)
+
+
+def grounded_with_llm() -> GroundedQueryEngine:
+    return GroundedQueryEngine(lexical(corpus(), DeterministicEmbedding(), similarity_top_k=5), llm=ScriptedLLM(["The fox lives in the forest [1]."]))
+
+
+def from_index() -> Any:
+    return CorpusIndex.from_documents(documents(), embed_model=DeterministicEmbedding()).as_query_engine()
+
+
+def refined() -> Any:
+    return GroundedQueryEngine(
+        hybrid(corpus(), DeterministicEmbedding(), similarity_top_k=8),
+        llm=None,
+        node_postprocessors=[CrossEncoderRerank(shared_words, top_n=5), LostInTheMiddleReorder()],
+    )
+
+
+ENGINES: dict[str, Callable[[], Any]] = {
+    "grounded without an LLM": grounded_without_llm,
+    "grounded with an LLM": grounded_with_llm,
+    "CorpusIndex": from_index,
+    "grounded with rerank and reorder": refined,
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_query_engine(name: str):
+    check_query_engine_contract(ENGINES[name], QUERIES[0])
+
+
+def test_a_plain_query_engine_takes_our_retriever_and_postprocessors():
+    def make() -> RetrieverQueryEngine:
+        return RetrieverQueryEngine.from_args(
+            hybrid(corpus(), DeterministicEmbedding(), similarity_top_k=5),
+            llm=ScriptedLLM(["In the forest."]),
+            node_postprocessors=[CrossEncoderRerank(shared_words, top_n=3), LostInTheMiddleReorder()],
+        )
+
+    check_query_engine_contract(make, QUERIES[0], traced=False)
