@@ -156,7 +156,7 @@ def language_mismatch_warning(model: BaseEmbedding, texts: Iterable[str] = (), *
 
 
 def _foreign_language(texts: Iterable[str]) -> str | None:
-    from llama_index_advanced_rag.text.analyzer import detect_language
+    from llama_index_advanced_rag.text.languages import detect_language
 
     codes = [detect_language(text[:5000]) for text in islice(texts, _SAMPLE)]
     counts = Counter(code for code in codes if code is not None)
