@@ -1,0 +1,226 @@
+"""Search by embedding over any LlamaIndex vector store."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, ObjectType, QueryBundle
+from llama_index.core.vector_stores.simple import SimpleVectorStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQuery, VectorStoreQueryResult
+
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.errors import NodeSourceError
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange
+from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
+from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
+from llama_index_advanced_rag.trace import Evidence, current_trace, report
+
+_WIDEN = 10
+_COSINE_STORES = frozenset({"SimpleVectorStore", "FlatVectorStore"})
+
+
+class DenseRetriever(TracedRetriever):
+    """Nodes whose embedding is nearest to the query's. No LLM call; one embedding of the query.
+
+    The query is embedded with this retriever's own model, once, and the bundle that was given is not written to. An
+    embedding the caller has put into the bundle is used as it is. An empty query finds nothing.
+
+    Args:
+        vector_store: any LlamaIndex vector store; scores are the similarities it reports, higher is better.
+        embed_model: the model the vectors of the store were made with.
+        nodes: where to read the nodes of a store that keeps vectors only (`SimpleVectorStore`), and image, index and other
+            non-text nodes of one that keeps text; None = the store's own nodes.
+        similarity_top_k: most nodes returned.
+        filters: metadata filters, applied by the store; on `SimpleVectorStore` every operator and nesting works.
+        doc_ids: only nodes of these documents (`ref_doc_id`); an empty list = nothing. Also kept where the store ignores it.
+        node_ids: only these nodes; an empty list = nothing.
+
+    Raises:
+        NodeSourceError: at retrieval, the store gives ids without nodes and there is no `nodes`.
+
+    Example:
+        >>> from llama_index.core import VectorStoreIndex
+        >>> from llama_index.core.schema import TextNode
+        >>> from llama_index_advanced_rag.stores.node_source import DictNodeSource
+        >>> from llama_index_advanced_rag.testing import DeterministicEmbedding
+        >>> nodes = [TextNode(id_="fox", text="red fox"), TextNode(id_="sea", text="deep sea")]
+        >>> index = VectorStoreIndex(nodes, embed_model=DeterministicEmbedding())
+        >>> retriever = DenseRetriever(index.vector_store, DeterministicEmbedding(), nodes=DictNodeSource(nodes))
+        >>> [(hit.node_id, round(hit.score, 2)) for hit in retriever.retrieve("fox red")][0]
+        ('fox', 1.0)
+    """
+
+    stage: ClassVar[str] = "dense"
+
+    def __init__(
+        self,
+        vector_store: BasePydanticVectorStore,
+        embed_model: BaseEmbedding,
+        *,
+        nodes: NodeSource | None = None,
+        similarity_top_k: int = 10,
+        filters: MetadataFilters | None = None,
+        doc_ids: Sequence[str] | None = None,
+        node_ids: Sequence[str] | None = None,
+        callback_manager: CallbackManager | None = None,
+        object_map: dict[str, Any] | None = None,
+        objects: list[IndexNode] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
+        )
+        self._vector_store = vector_store
+        self._embed_model = embed_model
+        self._nodes = nodes
+        self._doc_ids = None if doc_ids is None else list(doc_ids)
+        self._node_ids = None if node_ids is None else list(node_ids)
+
+    @property
+    def embed_model(self) -> BaseEmbedding:
+        """The model that embeds the query."""
+        return self._embed_model
+
+    @property
+    def score_range(self) -> ScoreRange | None:
+        """0 to 1 for the stores known to report a cosine; None for others."""
+        return ScoreRange(0.0, 1.0) if self._is_cosine else None
+
+    @property
+    def _is_cosine(self) -> bool:
+        return self._vector_store.class_name() in _COSINE_STORES
+
+    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self._finds_nothing(query_bundle):
+            return []
+        embedding = query_bundle.embedding
+        if embedding is None:
+            embedding = self._embed_model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
+        template, top_k = self._store_query(query_bundle, embedding), self._similarity_top_k
+        while True:
+            hits = self._hits(self._vector_store.query(replace(template, similarity_top_k=top_k)))
+            if self._enough(hits, top_k):
+                return self._ranked(hits)
+            top_k *= _WIDEN
+
+    async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self._finds_nothing(query_bundle):
+            return []
+        embedding = query_bundle.embedding
+        if embedding is None:
+            embedding = await self._embed_model.aget_agg_embedding_from_queries(query_bundle.embedding_strs)
+        template, top_k = await in_thread(self._store_query, query_bundle, embedding), self._similarity_top_k
+        while True:
+            hits = await in_thread(self._hits, await self._aquery(replace(template, similarity_top_k=top_k)))
+            if self._enough(hits, top_k):
+                return self._ranked(hits)
+            top_k *= _WIDEN
+
+    async def _aquery(self, query: VectorStoreQuery) -> VectorStoreQueryResult:
+        if type(self._vector_store).aquery is BasePydanticVectorStore.aquery:
+            return await in_thread(self._vector_store.query, query)
+        return await self._vector_store.aquery(query)
+
+    def _finds_nothing(self, bundle: QueryBundle) -> bool:
+        no_query = bundle.embedding is None and not any(text.strip() for text in bundle.embedding_strs)
+        return no_query or self._doc_ids == [] or self._node_ids == []
+
+    def _store_query(self, bundle: QueryBundle, embedding: Sequence[float]) -> VectorStoreQuery:
+        restricted = self._filters is not None or self._doc_ids is not None
+        known = _simple_store_ids(self._vector_store, self._doc_ids, self._filters) if restricted else None
+        if known is not None and self._node_ids is not None:
+            known = list(set(known).intersection(self._node_ids))
+        return VectorStoreQuery(
+            query_embedding=list(embedding),
+            query_str=bundle.query_str,
+            filters=self._filters if known is None else None,
+            doc_ids=self._doc_ids if known is None else None,
+            node_ids=self._node_ids if known is None else known,
+        )
+
+    def _hits(self, result: VectorStoreQueryResult) -> list[tuple[BaseNode, float | None]]:
+        nodes = self._result_nodes(result)
+        similarities = result.similarities
+        scores = [None] * len(nodes) if similarities is None else [_plain(score) for score in similarities]
+        return [(node, score) for node, score in zip(nodes, scores, strict=True) if node is not None]
+
+    def _result_nodes(self, result: VectorStoreQueryResult) -> list[BaseNode | None]:
+        if result.nodes:
+            fetched = self._fetch([node.node_id for node in result.nodes if not _is_text(node)]) if self._nodes is not None else {}
+            return [fetched.get(node.node_id, node) for node in result.nodes]
+        ids = list(result.ids or [])
+        if ids and self._nodes is None:
+            raise NodeSourceError(
+                f"{type(self._vector_store).__name__} answered {len(ids)} node ids without their nodes. DenseRetriever needs the nodes. "
+                "Pass nodes=DocstoreNodeSource(index.docstore) or nodes=DictNodeSource(nodes)."
+            )
+        found = self._fetch(ids)
+        if len(found) < len(set(ids)):
+            report("warning", f"{len(set(ids)) - len(found)} of {len(set(ids))} vectors found have no node in the node source and were left out.")
+        return [found.get(node_id) for node_id in ids]
+
+    def _fetch(self, node_ids: Sequence[str]) -> dict[str, BaseNode]:
+        if self._nodes is None or not node_ids:
+            return {}
+        return {node.node_id: node for node in self._nodes.get_nodes(node_ids)}
+
+    def _allows(self, node: BaseNode) -> bool:
+        in_documents = self._doc_ids is None or node.ref_doc_id in self._doc_ids
+        return in_documents and (self._node_ids is None or node.node_id in self._node_ids)
+
+    def _enough(self, hits: Collection[tuple[BaseNode, float | None]], asked: int) -> bool:
+        allowed = sum(self._allows(node) for node, _ in hits)
+        if allowed == len(hits) or len(hits) < asked or allowed >= self._similarity_top_k:
+            return True
+        report("info", f"{type(self._vector_store).__name__} ignores doc_ids or node_ids; it is asked again for {asked * _WIDEN} nodes.")
+        return False
+
+    def _ranked(self, hits: Sequence[tuple[BaseNode, float | None]]) -> list[NodeWithScore]:
+        allowed = [(node, score) for node, score in hits if self._allows(node)]
+        if any(score is not None for _, score in allowed):
+            allowed.sort(key=lambda hit: (-_or_lowest(hit[1]), sort_key(hit[0])))
+        allowed = allowed[: self._similarity_top_k]
+        self._explain(allowed)
+        return [NodeWithScore(node=node, score=score) for node, score in allowed]
+
+    def _explain(self, hits: Sequence[tuple[BaseNode, float | None]]) -> None:
+        trace = current_trace()
+        if trace is None:
+            return
+        measure = "cosine" if self._is_cosine else "similarity"
+        for rank, (node, score) in enumerate(hits, start=1):
+            why = f"place {rank} in {type(self._vector_store).__name__}" if score is None else f"{measure} {score:.2f}"
+            trace.add(Evidence(node.node_id, self.stage, rank, score, why))
+
+    def __repr__(self) -> str:
+        return f"DenseRetriever({type(self._vector_store).__name__}, {self._embed_model.model_name!r}, similarity_top_k={self._similarity_top_k})"
+
+
+def _simple_store_ids(store: BasePydanticVectorStore, doc_ids: Sequence[str] | None, filters: MetadataFilters | None) -> list[str] | None:
+    """Ids that match in a `SimpleVectorStore`, which ignores doc_ids and refuses nested filters; None for other stores."""
+    if not isinstance(store, SimpleVectorStore) or (filters is not None and not store.data.metadata_dict):
+        return None
+    documents, metadata = store.data.text_id_to_ref_doc_id, store.data.metadata_dict
+    wanted = None if doc_ids is None else set(doc_ids)
+    return [
+        node_id
+        for node_id in list(store.data.embedding_dict)
+        if (wanted is None or documents.get(node_id) in wanted) and (filters is None or metadata_matches(metadata.get(node_id, {}), filters))
+    ]
+
+
+def _plain(score: Any) -> float:
+    value = float(score)
+    return 0.0 if math.isnan(value) else value
+
+
+def _or_lowest(score: float | None) -> float:
+    return -math.inf if score is None else score
+
+
+def _is_text(node: BaseNode) -> bool:
+    return node.as_related_node_info().node_type in (None, ObjectType.TEXT)
