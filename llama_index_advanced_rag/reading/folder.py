@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from llama_index_advanced_rag.reading.walk import document_id, list_files
 from llama_index_advanced_rag.trace import report
 
 PathLike = str | os.PathLike[str]
+_JOINTS = re.compile(r"[-_]+")
 MAX_TITLE = 200  # characters: the title is embedded and read with every chunk
 
 
@@ -143,9 +145,13 @@ def _read_bytes(file: Path) -> bytes:
     return data
 
 
+def _title_from(stem: str) -> str:
+    return stem if " " in stem else _JOINTS.sub(" ", stem).strip() or stem
+
+
 def _document(name: str, content: FileText) -> Document:
     file_name = name.rsplit("/", 1)[-1]
-    title = (content.title or file_name.rsplit(".", 1)[0])[:MAX_TITLE].rstrip()
+    title = (content.title or _title_from(file_name.rsplit(".", 1)[0]))[:MAX_TITLE].rstrip()
     metadata: dict[str, Any] = {"title": title, "file_name": file_name, "file_path": name}
     if content.page_starts is not None:
         metadata["page_starts"] = list(content.page_starts)

@@ -27,7 +27,7 @@ def test_big_endian_utf16_is_read():
 def test_windows_1252_is_guessed_and_said():
     text, warning = decode_text("L’été à 3 €, où qu’il soit".encode("cp1252"))
     assert text == "L’été à 3 €, où qu’il soit"
-    assert warning == "not valid UTF-8; 5 byte(s) read as Windows-1252 (Western European)"
+    assert warning == "not valid UTF-8; 7 byte(s) read as Windows-1252 (Western European)"
 
 
 def test_both_encodings_in_one_file_are_mended():

@@ -183,6 +183,12 @@ def test_a_long_title_is_cut(tmp_path):
     assert len(read_file(tmp_path / "a.md").metadata["title"]) == folder_module.MAX_TITLE
 
 
+@pytest.mark.parametrize(("name", "title"), [("annual_report-2023.txt", "annual report 2023"), ("2023 Q3 10-Q.txt", "2023 Q3 10-Q"), ("--.txt", "--")])
+def test_without_a_title_the_file_name_speaks(tmp_path, name, title):
+    write(tmp_path, {name: "text"})
+    assert read_file(tmp_path / name).metadata["title"] == title
+
+
 def test_read_file_is_relative_to_its_folder_or_to_a_root(tmp_path, caplog):
     write(tmp_path, {"sub/a.txt": "un été indien".encode("cp1252")})
     assert read_file(tmp_path / "sub" / "a.txt").id_ == "a.txt"
