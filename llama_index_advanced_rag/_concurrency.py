@@ -56,8 +56,7 @@ def run_all(jobs: Sequence[Callable[[], T]], *, timeouts_s: Sequence[float | Non
     slots: list[list[Outcome[T]]] = [[] for _ in jobs]
     threads: list[threading.Thread] = []
     for slot, job in zip(slots, jobs, strict=True):
-        context = contextvars.copy_context()
-        thread = threading.Thread(target=lambda s=slot, j=job, c=context: s.append(c.run(_run_one, j)), daemon=True)
+        thread = threading.Thread(target=_run_into, args=(slot, job, contextvars.copy_context()), daemon=True)
         thread.start()
         threads.append(thread)
     outcomes: list[Outcome[T]] = []
@@ -65,6 +64,10 @@ def run_all(jobs: Sequence[Callable[[], T]], *, timeouts_s: Sequence[float | Non
         thread.join(None if limit is None else max(0.0, limit - (time.perf_counter() - started)))
         outcomes.append(slot[0] if slot else _timed_out(limit or 0.0, started))
     return outcomes
+
+
+def _run_into(slot: list[Outcome[T]], job: Callable[[], T], context: contextvars.Context) -> None:
+    slot.append(context.run(_run_one, job))
 
 
 def _run_one(job: Callable[[], T]) -> Outcome[T]:

@@ -8,7 +8,7 @@ A trace exists only while somebody listens (`capture_trace`, or a query engine t
 import html
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class Evidence:
     rank: int
     score: float | None
     why: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serialisable dictionary."""
@@ -111,15 +111,16 @@ class RetrievalTrace:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(0))
+        return "\n".join(self.lines())
 
-    def _lines(self, depth: int) -> list[str]:
+    def lines(self, depth: int = 0) -> list[str]:
+        """The trace as indented text, a line an item."""
         pad = "  " * depth
         took = "" if self.elapsed_ms is None else f" ({self.elapsed_ms:.1f} ms)"
         lines = [f"{pad}{self.stage}: {len(self.evidence)} nodes{took}"]
         lines += [f"{pad}  ! {note.message}" for note in self.notes]
         for child in self.children:
-            lines += child._lines(depth + 1)
+            lines += child.lines(depth + 1)  # noqa: SLF001
         lines += [f"{pad}  {item.rank}. {item.node_id} {_score(item.score)} {item.why}" for item in self.evidence]
         return lines
 
@@ -145,7 +146,7 @@ def current_trace() -> RetrievalTrace | None:
 
 
 @contextmanager
-def use_trace(trace: RetrievalTrace | None) -> Iterator[RetrievalTrace | None]:
+def use_trace(trace: RetrievalTrace | None) -> Generator[RetrievalTrace | None, None, None]:
     """Make a trace the current one for the block and record how long the block took."""
     token = _current.set(trace)
     started = perf_counter()
@@ -158,7 +159,7 @@ def use_trace(trace: RetrievalTrace | None) -> Iterator[RetrievalTrace | None]:
 
 
 @contextmanager
-def capture_trace(query: str = "", *, stage: str = "query") -> Iterator[RetrievalTrace]:
+def capture_trace(query: str = "", *, stage: str = "query") -> Generator[RetrievalTrace, None, None]:
     """Listen: everything retrieved in the block explains itself in the yielded trace.
 
     Inside another capture the new trace becomes its child.
@@ -176,7 +177,7 @@ def capture_trace(query: str = "", *, stage: str = "query") -> Iterator[Retrieva
 
 
 @contextmanager
-def stage_trace(stage: str, query: str | None = None) -> Iterator[RetrievalTrace | None]:
+def stage_trace(stage: str, query: str | None = None) -> Generator[RetrievalTrace | None, None, None]:
     """A sub-trace of the current trace for the block; yields None and does nothing when nobody listens."""
     parent = _current.get()
     with use_trace(None if parent is None else parent.child(stage, query)) as trace:

@@ -1,6 +1,6 @@
 """What the LLM cost: calls and tokens, counted for every call this package makes, and a budget that stops it."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -62,7 +62,8 @@ class UsageLedger:
                 )
             if self.max_tokens is not None and self.total_tokens + tokens > self.max_tokens:
                 raise BudgetExceededError(
-                    f"The budget of {self.max_tokens} tokens does not hold prompt {prompt_name!r} ({tokens} tokens, {self.total_tokens} used). Raise max_tokens or accept the answer so far."
+                    f"The budget of {self.max_tokens} tokens does not hold prompt {prompt_name!r} ({tokens} tokens, {self.total_tokens} used). "
+                    "Raise max_tokens or accept the answer so far."
                 )
             self.calls += 1
             self.prompt_tokens += tokens
@@ -83,7 +84,7 @@ _ledger: ContextVar[UsageLedger | None] = ContextVar("advanced_rag_usage", defau
 
 
 @contextmanager
-def capture_usage(ledger: UsageLedger | None = None) -> Iterator[UsageLedger]:
+def capture_usage(ledger: UsageLedger | None = None) -> Generator[UsageLedger, None, None]:
     """Count every LLM call of this package in the block; give a ledger with limits to bound them.
 
     Example:
