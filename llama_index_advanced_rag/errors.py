@@ -65,6 +65,10 @@ class NodeSourceError(AdvancedRagError, ValueError):
     """An index or store given to a retriever holds no readable nodes."""
 
 
+class NodeNotFoundError(AdvancedRagError, ValueError):
+    """A docstore holds no document or node with this id."""
+
+
 class BudgetExceededError(AdvancedRagError, RuntimeError):
     """A call, token or time budget ran out."""
 

@@ -1,0 +1,247 @@
+"""Documents and nodes as small rows: a node keeps only what differs from its document, and comes back equal."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+from llama_index.core.bridge.pydantic import AnyUrl
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageDocument,
+    ImageNode,
+    IndexNode,
+    MediaResource,
+    Node,
+    NodeRelationship,
+    ObjectType,
+    TextNode,
+)
+
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.stores.lossless_text import is_plain_text
+
+JsonDict = dict[str, Any]
+
+_CLASSES: dict[str, type[BaseNode]] = {kind.__name__: kind for kind in (TextNode, IndexNode, ImageNode, Node, Document, ImageDocument)}
+_INHERITED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys", "metadata_template", "metadata_separator", "text_template")
+_SOURCE = str(NodeRelationship.SOURCE.value)
+_NO_METADATA = "{}"
+
+
+class DocumentRow(NamedTuple):
+    """Columns of `documents`; `body` is None for a document known only by its nodes."""
+
+    text: str | None
+    metadata: str
+    body: str | None
+
+
+class NodeRow(NamedTuple):
+    """Columns of `nodes`; `text` is None when it is the slice [start, end) of the document's text, or when there is none."""
+
+    start_char: int | None
+    end_char: int | None
+    text: str | None
+    body: str | None
+
+
+@cache
+def _defaults(kind: type[BaseNode]) -> JsonDict:
+    return {name: info.get_default(call_default_factory=True) for name, info in kind.model_fields.items() if name != "id_" and not info.is_required()}  # pyright: ignore[reportUnknownArgumentType]
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What nodes share with their document and therefore do not store.
+
+    Attributes:
+        ref_doc_id: id of the document; None for nodes without one.
+        metadata: the document's metadata.
+        fields: its excluded keys and templates (LlamaIndex's defaults when only its nodes are known).
+        source_hash: the hash that a SOURCE relation to it carries.
+        text: its text when nodes may be slices of it.
+    """
+
+    ref_doc_id: str | None = None
+    metadata: JsonDict = field(default_factory=dict)
+    fields: JsonDict = field(default_factory=lambda: {name: _defaults(TextNode)[name] for name in _INHERITED})
+    source_hash: str | None = None
+    text: str | None = None
+
+    @classmethod
+    def from_row(cls, ref_doc_id: str, row: DocumentRow) -> "Inherited":
+        """Of a document as it is stored; leave `row.text` None to read nodes rather than write them."""
+        body: JsonDict = json.loads(row.body) if row.body else {}
+        fields = {name: body.get(name, _defaults(Document)[name]) for name in _INHERITED}
+        text = row.text if row.text is not None and is_plain_text(row.text) and "\0" not in row.text else None
+        return cls(ref_doc_id, json.loads(row.metadata), fields, body.get("hash"), text)
+
+
+def encode_document(document: Document) -> DocumentRow:
+    """The columns of a document; `decode_document` gives back an equal one.
+
+    Raises:
+        ConfigurationError: something in it is not JSON (the message names the metadata key).
+    """
+    data = _fields_of(document)
+    resource = data.get("text_resource")
+    text = resource.pop("text") if resource else None
+    metadata = _dumps(data.pop("metadata"), document)
+    body = {name: value for name, value in data.items() if value != _defaults(Document).get(name, ...)}
+    return DocumentRow(text, metadata, _dumps({**body, "class": _known_class(document), "hash": document.hash}, document))
+
+
+def decode_document(ref_doc_id: str, row: DocumentRow) -> Document:
+    """The document that `encode_document` took apart."""
+    data: JsonDict = json.loads(row.body or "{}")
+    data.pop("hash", None)
+    kind = _CLASSES[data.pop("class", "Document")]
+    if data.get("text_resource") is not None:
+        data["text_resource"]["text"] = row.text
+    return cast(Document, kind.from_dict({**data, "id_": ref_doc_id, "metadata": json.loads(row.metadata)}))
+
+
+def encode_node(node: BaseNode, inherited: Inherited, *, keep_embedding: bool) -> NodeRow:
+    """The columns of a node; `decode_node` with the same inheritance gives back an equal one.
+
+    Metadata of other types than JSON's are refused; tuples come back as lists, as they do from every LlamaIndex docstore.
+
+    Raises:
+        ConfigurationError: something in it is not JSON (the message names the metadata key).
+    """
+    kind = _known_class(node)
+    data = _fields_of(node)
+    text = data.pop("text", None)
+    start, end = data.pop("start_char_idx", None), data.pop("end_char_idx", None)
+    if inherited.text is not None and isinstance(text, str) and _is_slice(inherited.text, start, end, text):
+        text = None
+    if not keep_embedding:
+        data.pop("embedding")
+    base_metadata = _dumps(inherited.metadata, node)
+    expected: JsonDict = {**_defaults(_CLASSES[kind]), **inherited.fields}
+    body: JsonDict = {} if kind == "TextNode" else {"class": kind}
+    difference = _metadata_difference(data.pop("metadata"), base_metadata, node)
+    relationships = {name: _short_relation(name, value, base_metadata, inherited, node) for name, value in data.pop("relationships").items()}
+    if difference is not None:
+        body["metadata"] = difference
+    if relationships:
+        body["relationships"] = relationships
+    body.update({name: value for name, value in data.items() if value != expected.get(name, ...)})
+    return NodeRow(start, end, text, _dumps(body, node))
+
+
+def decode_node(node_id: str, row: NodeRow, inherited: Inherited) -> BaseNode:
+    """The node that `encode_node` took apart; `row.text` must be filled in when it was a slice."""
+    body: JsonDict = json.loads(row.body or "{}")
+    kind = _CLASSES[body.pop("class", "TextNode")]
+    relationships = body.pop("relationships", {})
+    metadata = _full_metadata(body.pop("metadata", None), inherited.metadata)
+    data: JsonDict = {**inherited.fields, **body, "id_": node_id, "metadata": metadata}
+    data["relationships"] = {name: _full_relation(value, inherited) for name, value in relationships.items()}
+    if row.text is not None:
+        data.update(text=row.text, start_char_idx=row.start_char, end_char_idx=row.end_char)
+    return kind.from_dict(data)
+
+
+def metadata_of(nodes: list[BaseNode]) -> str:
+    """The union of the nodes' metadata as JSON: what is known of a document of which only nodes are."""
+    union: JsonDict = {}
+    for node in nodes:
+        union.update(node.metadata)
+    return _dumps(union, nodes[0])
+
+
+def _known_class(node: BaseNode) -> str:
+    for kind in type(node).__mro__:
+        if _CLASSES.get(kind.__name__) is kind:
+            return kind.__name__
+    raise ConfigurationError(f"Node {node.node_id!r} is a {type(node).__name__}, expected one of {sorted(_CLASSES)} or a class that inherits one of them.")
+
+
+def _fields_of(node: BaseNode) -> JsonDict:
+    try:
+        data = node.to_dict()
+    except ValueError as error:
+        raise ConfigurationError(f"Node {node.node_id!r} cannot be stored: {error}. Remove what is not JSON from it.") from error
+    for name in ("text_resource", "image_resource", "audio_resource", "video_resource"):
+        resource = getattr(node, name, None)
+        if isinstance(resource, MediaResource) and resource.data is not None:
+            data[name]["data"] = resource.data.decode("ascii")  # base64; LlamaIndex leaves it out
+    left_out = ("id_", "class_name", "text") if isinstance(node, Document) else ("id_", "class_name")
+    return {name: value for name, value in data.items() if name not in left_out}
+
+
+def _is_slice(document_text: str, start: int | None, end: int | None, text: str) -> bool:
+    return start is not None and end is not None and 0 <= start <= end <= len(document_text) and document_text[start:end] == text
+
+
+def _metadata_difference(metadata: JsonDict, base: str, node: BaseNode) -> JsonDict | None:
+    """None when equal, {"more": ...} when the base comes first and in its order, else {"all": ...}; order is part of a node's text."""
+    own = _dumps(metadata, node)
+    if own == base:
+        return None
+    if base != _NO_METADATA and own.startswith(base[:-1] + ","):
+        return {"more": json.loads("{" + own[len(base) :])}
+    return {"all": metadata}
+
+
+def _full_metadata(difference: JsonDict | None, base: JsonDict) -> JsonDict:
+    if difference is None:
+        return _copy(base)
+    return difference["all"] if "all" in difference else {**_copy(base), **difference["more"]}
+
+
+def _short_relation(name: str, relation: Any, base: str, inherited: Inherited, node: BaseNode) -> Any:
+    """A relation as [id, type, metadata difference, hash]; None for the usual SOURCE; an object with a list for several."""
+    if isinstance(relation, list):
+        return {"list": [_short_relation("", one, base, inherited, node) for one in cast(list[JsonDict], relation)]}
+    short = [relation["node_id"], relation["node_type"], _metadata_difference(relation["metadata"], base, node), relation["hash"]]
+    return None if name == _SOURCE and short == _usual_source(inherited) else short
+
+
+def _usual_source(inherited: Inherited) -> list[Any]:
+    return [inherited.ref_doc_id, ObjectType.DOCUMENT.value, None, inherited.source_hash]
+
+
+def _full_relation(short: Any, inherited: Inherited) -> Any:
+    if isinstance(short, Mapping):
+        return [_full_relation(one, inherited) for one in cast(JsonDict, short)["list"]]
+    node_id, node_type, difference, digest = _usual_source(inherited) if short is None else short
+    return {"node_id": node_id, "node_type": node_type, "metadata": _full_metadata(difference, inherited.metadata), "hash": digest}
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(one) for key, one in cast(JsonDict, value).items()}
+    return [_copy(one) for one in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def _dumps(value: Any, node: BaseNode) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"Node {node.node_id!r} cannot be stored: {_culprit(node)} is not JSON ({error}). Use text, numbers, lists or dicts."
+        ) from error
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, AnyUrl):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _culprit(node: BaseNode) -> str:
+    bad = next((key for key, value in node.metadata.items() if not _is_json(value)), None)
+    return "one of its fields or relations" if bad is None else f"its metadata key {bad!r}"
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
