@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from llama_index.core.embeddings import BaseEmbedding
 
@@ -14,9 +14,6 @@ from llama_index_advanced_rag._optional import require
 from llama_index_advanced_rag.embeddings import packaged
 from llama_index_advanced_rag.embeddings.multilingual import MultilingualE5Embedding
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingUnavailableError, ModelIntegrityError
-
-if TYPE_CHECKING:
-    from llama_index.core.embeddings.utils import EmbedType
 
 HUB_MODEL = "BAAI/bge-small-en-v1.5"
 _BOTH_WAYS = (
@@ -28,13 +25,13 @@ _SAMPLE = 50
 logger = logging.getLogger(__name__)
 
 
-def resolve_embed_model(embed_model: "EmbedType | None" = None) -> BaseEmbedding:
+def resolve_embed_model(embed_model: BaseEmbedding | str | Any | None = None) -> BaseEmbedding:
     """The embedding model to use; nothing is tried on the network but the hub download that was chosen or is the last resort.
 
     Args:
         embed_model: an instance is returned as it is. A string is "packaged" (the model of the extra `offline`),
             "multilingual" (that of the extra `multilingual`), or a local folder or hub name, with or without "local:" in
-            front, loaded by `HuggingFaceEmbedding` without remote code. None takes `Settings.embed_model` if the user has set
+            front, loaded by `HuggingFaceEmbedding` without remote code. LangChain embeddings are wrapped. None takes `Settings.embed_model` if the user has set
             one (its default is never resolved), else the packaged model if installed, else `BAAI/bge-small-en-v1.5`;
             one log line says which and why.
 
@@ -50,10 +47,10 @@ def resolve_embed_model(embed_model: "EmbedType | None" = None) -> BaseEmbedding
         return _resolve_default()
     if isinstance(embed_model, str):
         return _resolve_name(embed_model)
-    if find_spec("langchain_core") is not None and hasattr(embed_model, "embed_documents"):
-        from llama_index.core.embeddings.utils import resolve_embed_model as resolve_stock
+    if hasattr(embed_model, "embed_documents") and find_spec("langchain_core") is not None:
+        from llama_index.core.embeddings import utils
 
-        return resolve_stock(embed_model)
+        return utils.resolve_embed_model(embed_model)
     raise ConfigurationError(
         f"embed_model={embed_model!r} is not an embedding model. Expected a LlamaIndex BaseEmbedding, a name or None. "
         "Pass for example embed_model='packaged' or HuggingFaceEmbedding(...)."
@@ -124,7 +121,7 @@ def is_english_only(model: BaseEmbedding) -> bool:
         False
     """
     name = f"{model.model_name.lower()}/"
-    return "multilingual" not in name and any(part in name for part in _ENGLISH_ONLY)
+    return "multilingual" not in name and "-zh/" not in name and any(part in name for part in _ENGLISH_ONLY)
 
 
 def language_mismatch_warning(model: BaseEmbedding, texts: Iterable[str] = (), *, language: str | None = None) -> str | None:

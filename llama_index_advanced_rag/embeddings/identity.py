@@ -61,9 +61,8 @@ def _portable_name(name: str) -> str:
 
 def _model_files(folder: Path) -> list[Path]:
     files = sorted(file for file in folder.rglob("*") if file.is_file() and ".git" not in file.relative_to(folder).parts)
-    by_suffix = {suffix: [file for file in files if file.suffix == suffix] for suffix in _WEIGHT_SUFFIXES}
-    weights: list[Path] = next((found for found in by_suffix.values() if found), [])
-    return weights + [file for file in files if file.suffix == ".json" or file.name in {"vocab.txt", "merges.txt"}]
+    suffix = next((suffix for suffix in _WEIGHT_SUFFIXES if any(file.suffix == suffix for file in files)), None)
+    return [file for file in files if file.suffix == suffix] + [file for file in files if file.suffix == ".json" or file.name in {"vocab.txt", "merges.txt"}]
 
 
 @lru_cache(maxsize=32)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -100,7 +100,7 @@ class _GlobalTokenizer:
     """LlamaIndex's global tokenizer, looked up at each call so that it is the user's and can be pickled."""
 
     def __call__(self, text: str) -> int:
-        tokenize: Callable[[str], Sequence[Any]] = get_tokenizer()
+        tokenize = cast(Callable[[str], Sequence[Any]], get_tokenizer())
         return len(tokenize(_encodable(text)))
 
 

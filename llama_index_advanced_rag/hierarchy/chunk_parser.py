@@ -4,8 +4,8 @@ import hashlib
 import uuid
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.embeddings import BaseEmbedding
@@ -199,8 +199,9 @@ class SentenceChunkParser(NodeParser):
             )
 
     def _node_id(self, document: BaseNode, chunk: str, seen: Counter[str], position: int) -> str:
-        if self.id_func is not default_id_func:
-            return str(self.id_func(position, document))
+        own: Callable[[int, BaseNode], str] = self.id_func
+        if own is not default_id_func:
+            return own(position, document)
         digest = hashlib.sha256(chunk.encode("utf-8", "surrogatepass")).hexdigest()
         seen[digest] += 1
         return str(uuid.uuid5(_NAMESPACE, f"{document.node_id}\0chunk\0{digest}\0{seen[digest]}"))
@@ -222,7 +223,10 @@ def _link(chunks: Sequence[TextNode]) -> None:
 def _page_starts(document: BaseNode) -> list[int]:
     """Character offsets of the pages, or the empty list when the document does not say."""
     starts = document.metadata.get(PAGE_STARTS)
-    return starts if isinstance(starts, list) and all(isinstance(start, int) for start in starts) else []  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(starts, (list, tuple)):
+        return []
+    offsets = cast(Sequence[Any], starts)
+    return list(offsets) if all(isinstance(start, int) for start in offsets) else []
 
 
 def _page_label(page_starts: Sequence[int], start: int, end: int) -> str:

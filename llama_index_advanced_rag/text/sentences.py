@@ -51,6 +51,7 @@ _MORE_ABBREVIATIONS = {
 # Sentence ends that Punkt does not know; they need no space after them.
 _OTHER_ENDS = re.compile(r"[。！？｡؟۔।॥]+[」』”’）)\"']*")
 _MAYBE_END = re.compile(r"[.!?][\"'”’»)\]]{0,3}\s")
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]")
 _WHITE_SPACE = re.compile(r"\s")
 
 
@@ -139,13 +140,19 @@ def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int |
 def _prose_sentences(text: str, part: Span, name: str) -> Iterator[Span]:
     start, end = part
     prose = text[start:end]
-    spans = _punkt(name).span_tokenize(prose) if _MAYBE_END.search(prose) else [(0, len(prose))]
-    for first, last in spans:
+    for first, last in _punkt_spans(prose, name):
         begin = start + first
         for match in _OTHER_ENDS.finditer(text, start + first, start + last):
             yield from trimmed(text, begin, match.end())
             begin = match.end()
         yield from trimmed(text, begin, start + last)
+
+
+def _punkt_spans(prose: str, name: str) -> list[Span]:
+    spans = list(_punkt(name).span_tokenize(prose)) if _MAYBE_END.search(prose) else [(0, len(prose))]
+    if len(spans) > 1 and _ENUMERATOR.fullmatch(prose, *spans[0]):
+        spans[:2] = [(spans[0][0], spans[1][1])]
+    return spans
 
 
 def trimmed(text: str, start: int, end: int) -> list[Span]:

@@ -1,0 +1,74 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from llama_index_advanced_rag.hierarchy.chunking import chunk_spans
+from llama_index_advanced_rag.text.sentences import sentence_spans
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+def count_pairs(text: str) -> int:
+    """A tokenizer of pairs of characters: the counts of parts do not add up, and white space counts."""
+    return (len(text) + 1) // 2
+
+
+def chunks(text: str, size: int, overlap: int = 0, count=count_words) -> list[str]:
+    spans = chunk_spans(text, sentence_spans(text, language="en"), count_tokens=count, max_tokens=size, overlap_tokens=overlap)
+    return [text[start:end] for start, end in spans]
+
+
+def test_whole_sentences_are_packed() -> None:
+    assert chunks("One two three. Four five. Six seven eight nine. Ten.", 5) == ["One two three. Four five.", "Six seven eight nine. Ten."]
+
+
+def test_the_overlap_is_whole_sentences_within_the_budget() -> None:
+    text = "One two three. Four five. Six seven. Eight nine."
+    assert chunks(text, 5, 2) == ["One two three. Four five.", "Four five. Six seven.", "Six seven. Eight nine."]
+    assert chunks(text, 5, 1) == ["One two three. Four five.", "Six seven. Eight nine."]
+
+
+def test_the_overlap_leaves_room_for_what_comes_next() -> None:
+    assert chunks("One two. Three four five six. Seven.", 4, 3) == ["One two.", "Three four five six.", "Seven."]
+
+
+def test_a_long_sentence_is_cut_at_white_space_and_a_long_word_anywhere() -> None:
+    assert chunks("a b c d e f g", 3) == ["a b c", "d e f", "g"]
+    assert chunks("x" * 10, 2, count=count_pairs) == ["xxxx", "xxxx", "xx"]
+
+
+def test_a_single_character_may_count_more() -> None:
+    assert chunks("ab", 1, count=lambda text: 5 * len(text)) == ["a", "b"]
+
+
+def test_counting_is_linear_also_in_one_long_sentence() -> None:
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return count_words(text)
+
+    text = "word " * 20_000
+    spans = chunk_spans(text, [(0, len(text))], count_tokens=count, max_tokens=50, overlap_tokens=10)
+    assert len(spans) == 400
+    assert counted < 200 * len(text)
+
+
+def test_nothing_gives_nothing() -> None:
+    assert chunk_spans("", [], count_tokens=count_words, max_tokens=5) == []
+
+
+WORDS = st.lists(st.sampled_from(["a", "bb.", "Ccc", "dddd!", "\n", "e" * 40, "1,234", "日本。"]), max_size=80).map(" ".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=WORDS, size=st.integers(2, 30), share=st.floats(0, 0.9), count=st.sampled_from([count_words, count_pairs, len]))
+def test_no_chunk_is_too_long_and_nothing_is_lost(text: str, size: int, share: float, count) -> None:
+    spans = chunk_spans(text, sentence_spans(text, language="en"), count_tokens=count, max_tokens=size, overlap_tokens=int(size * share))
+    assert all(count(text[start:end]) <= size for start, end in spans)
+    covered = {place for start, end in spans for place in range(start, end)}
+    assert all(place in covered for place, character in enumerate(text) if not character.isspace())
+    assert spans == sorted(spans)
+    assert len({end for _, end in spans}) == len(spans)
