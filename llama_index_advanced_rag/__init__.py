@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llama_index_advanced_rag.index import CorpusIndex, RetrievalMode
+    from llama_index_advanced_rag.index import CorpusIndex
+    from llama_index_advanced_rag.modes import RetrievalMode
     from llama_index_advanced_rag.postprocessors.cross_encoder import CrossEncoderRerank
     from llama_index_advanced_rag.postprocessors.lost_in_the_middle import LostInTheMiddleReorder
     from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
@@ -27,7 +28,7 @@ _HOMES = {
     "HybridRetriever": "retrievers.hybrid",
     "LexicalRetriever": "retrievers.lexical",
     "LostInTheMiddleReorder": "postprocessors.lost_in_the_middle",
-    "RetrievalMode": "index",
+    "RetrievalMode": "modes",
     "RetrievalTrace": "trace",
     "UsageLedger": "usage",
     "capture_trace": "trace",

@@ -120,7 +120,7 @@ class RetrievalTrace:
         lines = [f"{pad}{self.stage}: {len(self.evidence)} nodes{took}"]
         lines += [f"{pad}  ! {note.message}" for note in self.notes]
         for child in self.children:
-            lines += child.lines(depth + 1)  # noqa: SLF001
+            lines += child.lines(depth + 1)
         lines += [f"{pad}  {item.rank}. {item.node_id} {_score(item.score)} {item.why}" for item in self.evidence]
         return lines
 

@@ -1,0 +1,308 @@
+"""Changing the corpus: which documents are new, what must be embedded, what is committed, and a report of all of it.
+
+The work is written once, as a generator that asks for embeddings; a sync and an async driver answer it.
+"""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.ingestion import run_transformations
+from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
+
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, Vector
+from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
+from llama_index_advanced_rag.errors import ConfigurationError
+
+BATCH_NODES = 256
+FAILURES_IN_A_ROW = 3
+SAMPLE_TEXTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A document that was left as it was, and why."""
+
+    ref_doc_id: str
+    reason: str
+
+
+@dataclass
+class UpdateReport:
+    """What a change did, by document id in the order given.
+
+    Attributes:
+        added: documents that were not in the index.
+        updated: documents replaced by another version.
+        deleted: documents removed.
+        unchanged: documents whose stored version is the same.
+        skipped: documents left as they were, with the reason.
+        warnings: sentences about what was done otherwise than the user may expect.
+        embedded: number of texts sent to the embedding model.
+        reused: number of nodes whose vector was already known.
+    """
+
+    added: list[str] = field(default_factory=list[str])
+    updated: list[str] = field(default_factory=list[str])
+    deleted: list[str] = field(default_factory=list[str])
+    unchanged: list[str] = field(default_factory=list[str])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    warnings: list[str] = field(default_factory=list[str])
+    embedded: int = 0
+    reused: int = 0
+
+    def __str__(self) -> str:
+        counts = [(len(self.added), "added"), (len(self.updated), "updated"), (len(self.deleted), "deleted"), (len(self.unchanged), "unchanged")]
+        counts.append((len(self.skipped), "skipped"))
+        head = ", ".join(f"{number} {name}" for number, name in counts if number) or "nothing to do"
+        lines = [f"{head}; {self.embedded} texts embedded, {self.reused} reused"]
+        lines += [f"  skipped {item.ref_doc_id}: {item.reason}" for item in self.skipped]
+        return "\n".join(lines + [f"  warning: {warning}" for warning in self.warnings])
+
+    def anything_done(self) -> bool:
+        """True when at least one document is in, out or known to be current."""
+        return bool(self.added or self.updated or self.deleted or self.unchanged)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-serialisable dictionary."""
+        skipped = [{"ref_doc_id": item.ref_doc_id, "reason": item.reason} for item in self.skipped]
+        lists = {name: list(getattr(self, name)) for name in ("added", "updated", "deleted", "unchanged", "warnings")}
+        return {**lists, "skipped": skipped, "embedded": self.embedded, "reused": self.reused}
+
+
+EmbedRequest = list[str]
+EmbedAnswer = list[Vector] | Exception
+Steps = Generator[EmbedRequest, EmbedAnswer, None]
+
+
+@dataclass
+class ChangeRun:
+    """One call of `apply`: what is asked for, what has happened so far."""
+
+    corpus: Corpus
+    transformations: Callable[[], Sequence[TransformComponent]]
+    window: Callable[[], EmbeddingWindow]
+    report: UpdateReport = field(default_factory=UpdateReport)
+    on_document: Callable[[int], object] = lambda _count: None
+    sample: list[str] = field(default_factory=list[str])
+    overlong: int = 0
+    first_error: Exception | None = None
+    failures_in_a_row: int = 0
+    stored: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def steps(self, upserts: Sequence[Document], deleted: Sequence[str]) -> Steps:
+        """The whole change; yields texts to embed, receives vectors or the exception of the attempt."""
+        self._delete(deleted)
+        batch: list[PreparedDocument] = []
+        for document in self._wanted(upserts):
+            prepared = self._prepare(document)
+            if prepared is not None:
+                batch.append(prepared)
+            if sum(len(item.nodes) for item in batch) >= BATCH_NODES:
+                yield from self._store(batch)
+                batch = []
+        if batch:
+            yield from self._store(batch)
+        if self.overlong:
+            self.report.warnings.append(
+                f"{self.overlong} of {self.report.embedded} chunks are longer than the {self.window().max_tokens} tokens the embedding model reads: "
+                "the rest of them counts for word search only. Choose a smaller chunk_size."
+            )
+        if self.first_error is not None and not self.report.anything_done():
+            raise self.first_error
+
+    def _delete(self, ref_doc_ids: Sequence[str]) -> None:
+        known = self.corpus.document_hashes(ref_doc_ids)
+        present = [ref_doc_id for ref_doc_id in dict.fromkeys(ref_doc_ids) if ref_doc_id in known]
+        for ref_doc_id in dict.fromkeys(ref_doc_ids):
+            if ref_doc_id not in known:
+                self.report.skipped.append(Skipped(ref_doc_id, "not in the index, so there was nothing to delete"))
+        if present:
+            self.corpus.write([], {}, present)
+        self.report.deleted.extend(present)
+
+    def _wanted(self, upserts: Sequence[Document]) -> Iterable[Document]:
+        """The documents whose stored version differs; of equal ids the last one counts."""
+        last = {document.id_: document for document in upserts}
+        for ref_doc_id, count in _repeated(document.id_ for document in upserts).items():
+            self.report.warnings.append(f"The id {ref_doc_id!r} was given {count} times in one call; the last document counts.")
+        self.stored = self.corpus.document_hashes(list(last))
+        for ref_doc_id, document in last.items():
+            if self.stored.get(ref_doc_id) == document.hash:
+                self.report.unchanged.append(ref_doc_id)
+                self.on_document(1)
+            else:
+                yield document
+
+    def _prepare(self, document: Document) -> PreparedDocument | None:
+        try:
+            nodes = run_transformations([document], self.transformations())
+        except Exception as error:  # noqa: BLE001 - one bad document must not stop the others
+            self._skip(document, f"could not be split into nodes: {_sentence(error)}", error)
+            return None
+        nodes = [_owned(node, document) for node in nodes]
+        if not any(node.get_content(MetadataMode.NONE).strip() for node in nodes):
+            self.report.warnings.append(f"The document {document.id_!r} has no text; it is listed in the index but cannot be found.")
+            nodes = []
+        texts = [embedding_text(node) for node in nodes]
+        counts = [self.corpus.postings.term_counts(text) for text in texts]
+        return PreparedDocument(document, nodes, [content_hash(text) for text in texts], counts)
+
+    def _skip(self, document: Document, reason: str, error: Exception | None = None) -> None:
+        self.report.skipped.append(Skipped(document.id_, reason))
+        self.first_error = self.first_error or error
+        self.on_document(1)
+
+    def _store(self, batch: Sequence[PreparedDocument]) -> Steps:
+        """Embed and commit a batch; when its embedding fails, each document by itself."""
+        if self.failures_in_a_row >= FAILURES_IN_A_ROW:
+            for item in batch:
+                self._skip(item.document, f"not tried: the embedding model failed {self.failures_in_a_row} times in a row")
+            return
+        texts = {digest: embedding_text(node) for item in batch for node, digest in zip(item.nodes, item.embed_hashes, strict=True)}
+        vectors = self.corpus.vectors_by_hash(texts)
+        missing = sorted((digest for digest in texts if digest not in vectors), key=lambda digest: (len(texts[digest]), digest))
+        if missing:
+            answer = checked((yield [texts[digest] for digest in missing]), len(missing))
+            if isinstance(answer, Exception):
+                yield from self._failed(batch, answer)
+                return
+            vectors.update(zip(missing, answer, strict=True))
+            self._look_at([texts[digest] for digest in missing])
+        self.failures_in_a_row = 0
+        self._commit(batch, vectors, len(missing))
+
+    def _look_at(self, texts: Sequence[str]) -> None:
+        """Count what the model could not read in full, and keep a sample for the language check."""
+        window = self.window()
+        self.overlong += sum(window.overflows(text) for text in texts)
+        self.sample.extend(texts[: max(0, SAMPLE_TEXTS - len(self.sample))])
+
+    def _failed(self, batch: Sequence[PreparedDocument], error: Exception) -> Steps:
+        if len(batch) > 1:
+            for item in batch:
+                yield from self._store([item])
+            return
+        self.failures_in_a_row += 1
+        self._skip(batch[0].document, f"could not be embedded, the stored version is kept: {_sentence(error)}", error)
+
+    def _commit(self, batch: Sequence[PreparedDocument], vectors: Mapping[str, Vector], embedded: int) -> None:
+        self.corpus.write(batch, vectors)
+        self.report.embedded += embedded
+        self.report.reused += sum(len(item.nodes) for item in batch) - embedded
+        for item in batch:
+            ref_doc_id = item.document.id_
+            (self.report.updated if ref_doc_id in self.stored else self.report.added).append(ref_doc_id)
+        self.on_document(len(batch))
+
+
+def drive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None:
+    """Run the steps to their end, embedding with the model (resolved at the first text)."""
+    answer: EmbedAnswer | None = None
+    while True:
+        try:
+            texts = next(steps) if answer is None else steps.send(answer)
+        except StopIteration:
+            return
+        answer = _embed(embed_model(), texts)
+
+
+async def adrive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None:
+    """The async twin of `drive`: embedding is awaited, everything else runs in a thread."""
+    answer: EmbedAnswer | None = None
+    while True:
+        texts = await in_thread(_advance, steps, answer)
+        if texts is None:
+            return
+        model = await in_thread(embed_model)
+        try:
+            answer = _arrays(await model.aget_text_embedding_batch(texts))
+        except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
+            answer = error
+
+
+def _advance(steps: Steps, answer: EmbedAnswer | None) -> EmbedRequest | None:
+    try:
+        return next(steps) if answer is None else steps.send(answer)
+    except StopIteration:
+        return None
+
+
+def _embed(model: BaseEmbedding, texts: EmbedRequest) -> EmbedAnswer:
+    try:
+        return _arrays(model.get_text_embedding_batch(texts))
+    except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
+        return error
+
+
+def _arrays(vectors: Sequence[Sequence[float]]) -> list[Vector]:
+    return [np.asarray(vector, dtype=np.float32) for vector in vectors]
+
+
+def checked(answer: EmbedAnswer, expected: int) -> EmbedAnswer:
+    """The answer of an embedding model, or the error that says why it cannot be used."""
+    if isinstance(answer, Exception):
+        return answer
+    if len(answer) != expected:
+        return ConfigurationError(f"The embedding model gave {len(answer)} vectors for {expected} texts. It must give one a text.")
+    if not all(np.isfinite(vector).all() for vector in answer):
+        return ConfigurationError("The embedding model gave a vector with NaN or infinite values. Check the model and the text.")
+    if not all(vector.any() for vector in answer):
+        return ConfigurationError("The embedding model gave a vector of zeros, which has no direction to compare. Check the model and the text.")
+    return answer
+
+
+def embedding_text(node: BaseNode) -> str:
+    """The text of a node that is embedded and searched by words: its embed-visible metadata in front of its content."""
+    return node.get_content(metadata_mode=MetadataMode.EMBED)
+
+
+def content_hash(text: str) -> str:
+    """The key under which the vector of a text is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode]) -> dict[str, Vector]:
+    """Vectors of ready nodes by embedding hash; known texts are not embedded again.
+
+    Raises:
+        ConfigurationError: the model gave unusable vectors.
+    """
+    texts = {content_hash(text): text for text in map(embedding_text, nodes)}
+    vectors = corpus.vectors_by_hash(texts)
+    missing = [digest for digest in texts if digest not in vectors]
+    if missing:
+        answer = checked(_arrays(model.get_text_embedding_batch([texts[digest] for digest in missing])), len(missing))
+        if isinstance(answer, Exception):
+            raise answer
+        vectors.update(zip(missing, answer, strict=True))
+    return vectors
+
+
+def _owned(node: BaseNode, document: Document) -> BaseNode:
+    """The node, if it names its document.
+
+    Raises:
+        ConfigurationError: it does not, so that it could never be updated or deleted with the document.
+    """
+    if node.ref_doc_id != document.id_:
+        raise ConfigurationError(
+            f"A transformation made the node {node.node_id!r} whose source is {node.ref_doc_id!r}, not the document {document.id_!r}. "
+            "Set NodeRelationship.SOURCE on the nodes it makes."
+        )
+    return node
+
+
+def _sentence(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _repeated(ids: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for ref_doc_id in ids:
+        counts[ref_doc_id] = counts.get(ref_doc_id, 0) + 1
+    return {ref_doc_id: count for ref_doc_id, count in counts.items() if count > 1}

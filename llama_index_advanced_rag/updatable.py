@@ -1,0 +1,208 @@
+"""Changing an index: LlamaIndex's insert, update, delete and refresh, all of them over one `apply`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.data_structs.data_structs import IndexDict
+from llama_index.core.embeddings.utils import EmbedType
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.schema import BaseNode, Document, TransformComponent
+
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.embeddings.default import language_mismatch_warning, resolve_embed_model
+from llama_index_advanced_rag.embeddings.identity import embedding_identity
+from llama_index_advanced_rag.embeddings.window import embedding_window
+from llama_index_advanced_rag.errors import ConfigurationError, ReadOnlyIndexError
+from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
+from llama_index_advanced_rag.indexing import ChangeRun, UpdateReport, adrive, content_hash, drive, embed_nodes, embedding_text
+from llama_index_advanced_rag.trace import report
+
+
+class UpdatableIndex(BaseIndex[IndexDict]):
+    """A `BaseIndex` over a `Corpus` whose changes are transactions with one report.
+
+    Attributes:
+        last_report: the `UpdateReport` of the last change.
+    """
+
+    index_struct_cls = IndexDict
+    last_report: UpdateReport
+    _corpus: Corpus
+    _read_only: bool
+    _embed_given: EmbedType | None
+    _embed_model: BaseEmbedding | None
+    _own_transformations: list[TransformComponent] | None
+
+    @property
+    def embed_model(self) -> BaseEmbedding:
+        """The embedding model, resolved at first use.
+
+        Raises:
+            EmbeddingMismatchError: the index was built with another one.
+            EmbeddingUnavailableError: none could be loaded.
+        """
+        if self._embed_model is None:
+            given = self._embed_given if self._embed_given is not None else self._corpus.settings.embedding_name
+            model = resolve_embed_model(given)
+            self._corpus.check_embedding(embedding_identity(model))
+            self._embed_model = model
+        return self._embed_model
+
+    def _writing_model(self) -> BaseEmbedding:
+        identity = embedding_identity(self.embed_model)
+        given = self._embed_given if isinstance(self._embed_given, str) else None
+        self._corpus.bind_embedding(identity, name=given or ("packaged" if identity.startswith("packaged:") else None))
+        return self.embed_model
+
+    @property
+    def _transformations(self) -> list[TransformComponent]:
+        """What makes the nodes: the user's transformations, or our chunk parser sized for the embedding model."""
+        settings = self._corpus.settings
+        if self._own_transformations is None:
+            if settings.own_transformations:
+                raise ConfigurationError(
+                    "This index was built with transformations of your own. Pass the same ones to CorpusIndex.load(..., transformations=[...]) to change it."
+                )
+            self._own_transformations = [SentenceChunkParser.for_model(self.embed_model, chunk_size=settings.chunk_size, chunk_overlap=settings.chunk_overlap)]
+        return self._own_transformations
+
+    @_transformations.setter
+    def _transformations(self, value: object) -> None:
+        """The base class sets its default here; ours depends on the embedding model and is made at first use."""
+
+    def apply(self, *, added: Sequence[Document] = (), updated: Sequence[Document] = (), deleted: Sequence[str] = ()) -> UpdateReport:
+        """Bring documents in, replace them, and remove others; the one method behind all changes.
+
+        A document whose id is known replaces the stored version, whether it is called added or updated; one whose content
+        is the stored one is left alone. Each batch is one transaction: a failure leaves whole documents, old or new.
+
+        Args:
+            added: documents to bring in.
+            updated: documents to replace (or bring in).
+            deleted: ids of documents to remove.
+
+        Returns:
+            What happened to each document; also `last_report`. Documents that could not be split or embedded are skipped
+            with the reason and their stored version stays.
+
+        Raises:
+            ReadOnlyIndexError: the index was opened read-only.
+            StorageError: the disk refused; batches committed before stay.
+            Exception: if nothing at all could be done, the first error as it was.
+        """
+        run = self._start()
+        with _progress(len(added) + len(updated), show=self._show_progress) as run.on_document:
+            drive(run.steps([*added, *updated], list(deleted)), self._writing_model)
+        return self._finish(run)
+
+    async def aapply(self, *, added: Sequence[Document] = (), updated: Sequence[Document] = (), deleted: Sequence[str] = ()) -> UpdateReport:
+        """The async twin of `apply`: embedding is awaited, everything else runs in a thread."""
+        run = await in_thread(self._start)
+        with _progress(len(added) + len(updated), show=self._show_progress) as run.on_document:
+            await adrive(run.steps([*added, *updated], list(deleted)), self._writing_model)
+        return await in_thread(self._finish, run)
+
+    def _start(self) -> ChangeRun:
+        self._refuse_read_only()
+        self._corpus.refresh()
+        run = ChangeRun(self._corpus, lambda: self._transformations, lambda: embedding_window(self.embed_model))
+        self.last_report = run.report
+        return run
+
+    def _finish(self, run: ChangeRun) -> UpdateReport:
+        mismatch = language_mismatch_warning(self.embed_model, run.sample) if run.sample else None
+        run.report.warnings.extend([mismatch] if mismatch else [])
+        for warning in run.report.warnings:
+            report("warning", warning)
+        return run.report
+
+    def _refuse_read_only(self) -> None:
+        if self._read_only:
+            raise ReadOnlyIndexError("The index was opened with read_only=True and cannot be changed. Open it with CorpusIndex.load(persist_dir).")
+
+    def insert(self, document: Document, **_: Any) -> None:
+        """Bring in one document; a stored one of the same id is replaced."""
+        self.apply(added=[document])
+
+    async def ainsert(self, document: Document, **_: Any) -> None:
+        """The async twin of `insert`."""
+        await self.aapply(added=[document])
+
+    def update_ref_doc(self, document: Document, **_: Any) -> None:
+        """Replace a document; if it cannot be embedded the stored version stays and the error is raised."""
+        self.apply(updated=[document])
+
+    async def aupdate_ref_doc(self, document: Document, **_: Any) -> None:
+        """The async twin of `update_ref_doc`."""
+        await self.aapply(updated=[document])
+
+    def delete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = True, **_: Any) -> None:
+        """Remove a document with its text, hash, nodes, postings and vectors; an unknown id is reported, not an error.
+
+        `delete_from_docstore` is accepted for compatibility: everything is always removed, so that a later refresh
+        inserts the document again.
+        """
+        self.apply(deleted=[ref_doc_id])
+
+    async def adelete_ref_doc(self, ref_doc_id: str, delete_from_docstore: bool = True, **_: Any) -> None:
+        """The async twin of `delete_ref_doc`."""
+        await self.aapply(deleted=[ref_doc_id])
+
+    def refresh_ref_docs(self, documents: Sequence[Document], **_: Any) -> list[bool]:
+        """Bring in what is new and replace what has changed; True for each document that was written."""
+        return _written(documents, self.apply(updated=documents))
+
+    async def arefresh_ref_docs(self, documents: Sequence[Document], **_: Any) -> list[bool]:
+        """The async twin of `refresh_ref_docs`."""
+        return _written(documents, await self.aapply(updated=documents))
+
+    def insert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
+        """Bring in ready nodes; stored nodes of the same ids are replaced.
+
+        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it.
+        """
+        self._refuse_read_only()
+        vectors = embed_nodes(self._corpus, self._writing_model(), nodes)
+        self._corpus.write_nodes(nodes, [content_hash(embedding_text(node)) for node in nodes], vectors)
+
+    async def ainsert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
+        """The async twin of `insert_nodes`; runs in a thread."""
+        await in_thread(self.insert_nodes, nodes)
+
+    def _build_index_from_nodes(self, nodes: Sequence[BaseNode], **build_kwargs: Any) -> IndexDict:
+        """The struct stays empty: the corpus knows its nodes."""
+        return IndexDict()
+
+    def _insert(self, nodes: Sequence[BaseNode], **insert_kwargs: Any) -> None:
+        self.insert_nodes(nodes)
+
+    def _delete_node(self, node_id: str, **delete_kwargs: Any) -> None:
+        self.delete_nodes([node_id])
+
+    def delete_nodes(self, node_ids: list[str], delete_from_docstore: bool = True, **_: Any) -> None:
+        """Remove single nodes everywhere; their document stays listed."""
+        self._refuse_read_only()
+        self._corpus.delete_nodes(node_ids)
+
+    async def adelete_nodes(self, node_ids: list[str], delete_from_docstore: bool = True, **_: Any) -> None:
+        """The async twin of `delete_nodes`; runs in a thread."""
+        await in_thread(self.delete_nodes, node_ids)
+
+
+def _written(documents: Sequence[Document], done: UpdateReport) -> list[bool]:
+    written = {*done.added, *done.updated}
+    return [document.id_ in written for document in documents]
+
+
+@contextmanager
+def _progress(total: int, *, show: bool) -> Iterator[Callable[[int], object]]:
+    if not show or not total:
+        yield lambda _count: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, desc="Indexing documents") as bar:
+        yield bar.update
