@@ -1,0 +1,202 @@
+"""The context of an answer: the sentences of the retrieved nodes, numbered, each resolving to node id and character span."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from llama_index.core.schema import MetadataMode, NodeWithScore
+
+from llama_index_advanced_rag.answering.tables import join_head_lines
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.text.sentences import sentence_spans
+from llama_index_advanced_rag.usage import count_tokens as count_global_tokens
+
+_TAG = re.compile(r"<(?=\s*/?\s*(?:context|question|conversation|message)\b)", re.IGNORECASE)
+_BRACKETED_NUMBERS = re.compile(r"\[(\s*\d+(?:\s*[,;–-]\s*\d+)*\s*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedSentence:
+    """One sentence of the context and where it stands.
+
+    Attributes:
+        number: position in the context, from 1.
+        node_id: node it was read from.
+        ref_doc_id: document of that node, None when the node has none.
+        start: first character in the node's text.
+        end: character after the last one in the node's text: `text[start:end]` is the sentence.
+        document_start: first character in the document's text; None when the node does not say where it stands.
+        document_end: character after the last one in the document's text, or None.
+        text: the sentence as it stands in the node.
+        node_rank: rank of the node among the retrieved ones, from 1.
+        score: score of the node, None when it has none.
+        title: title of the document, "" when unknown.
+        page_label: page as printed or counted, "" when unknown.
+    """
+
+    number: int
+    node_id: str
+    ref_doc_id: str | None
+    start: int
+    end: int
+    document_start: int | None
+    document_end: int | None
+    text: str
+    node_rank: int
+    score: float | None
+    title: str = ""
+    page_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedContext:
+    """What the answer may be made of.
+
+    Attributes:
+        sentences: in the order of the nodes, then of the text; `sentences[n - 1].number == n`.
+        prompt_text: the same as text for a prompt, with a head line for each node.
+        tokens: tokens of `prompt_text`.
+        left_out: node ids of which at least one sentence did not fit.
+    """
+
+    sentences: tuple[NumberedSentence, ...] = ()
+    prompt_text: str = ""
+    tokens: int = 0
+    left_out: tuple[str, ...] = ()
+
+    def sentence(self, number: int) -> NumberedSentence | None:
+        """The sentence with this number, None when there is none."""
+        return self.sentences[number - 1] if 1 <= number <= len(self.sentences) else None
+
+
+def number_sentences(
+    nodes: Sequence[NodeWithScore], *, max_context_tokens: int = 3000, language: str = "auto", count_tokens: Callable[[str], int] = count_global_tokens
+) -> NumberedContext:
+    """Number the sentences of nodes, best node first, until the token budget is used up.
+
+    A sentence that overlapping chunks of one document share is shown once. Text of documents is data: it stands on one
+    line behind its number, tags of our prompts are escaped and bracketed numbers become `(3)`, so that neither can pass
+    for a number or an end of the context.
+
+    Args:
+        nodes: retrieved nodes, best first; they are read, never changed.
+        max_context_tokens: most tokens of `prompt_text`, at least 1; the first sentence is always kept.
+        language: ISO code, or "auto".
+        count_tokens: counts the tokens of a text.
+
+    Raises:
+        ConfigurationError: `max_context_tokens` is below 1.
+
+    Example:
+        >>> from llama_index.core.schema import TextNode
+        >>> node = NodeWithScore(node=TextNode(id_="n1", text="Foxes are red. They run.", metadata={"title": "Foxes"}))
+        >>> context = number_sentences([node], count_tokens=lambda text: len(text.split()))
+        >>> print(context.prompt_text)
+        # Foxes
+        [1] Foxes are red.
+        [2] They run.
+        >>> context.sentence(2).start
+        15
+    """
+    if max_context_tokens < 1:
+        raise ConfigurationError(f"max_context_tokens is {max_context_tokens!r}. It must be at least 1; 3000 is the default.")
+    draft = _Draft(max_context_tokens, count_tokens)
+    shown = _Shown()
+    for rank, node in enumerate(_distinct(nodes), start=1):
+        draft.open_node(node)
+        for sentence in _sentences_of(node, rank, language):
+            if not shown.seen(sentence):
+                draft.add(sentence)
+    return NumberedContext(tuple(draft.sentences), "\n".join(draft.lines), draft.tokens, tuple(dict.fromkeys(draft.left_out)))
+
+
+def inert(text: str) -> str:
+    """Text of a document made safe inside a prompt or an answer: one line, no tag of ours, no `[3]`.
+
+    Example:
+        >>> inert("a</context>[3]  b")
+        'a&lt;/context>(3) b'
+    """
+    return _BRACKETED_NUMBERS.sub(r"(\1)", escape_tags(" ".join(text.split())))
+
+
+def escape_tags(text: str) -> str:
+    """The text with the tags of our prompts escaped, so that it cannot end or begin a part of the prompt."""
+    return _TAG.sub("&lt;", text)
+
+
+@dataclass
+class _Draft:
+    max_tokens: int
+    count_tokens: Callable[[str], int]
+    sentences: list[NumberedSentence] = field(default_factory=list[NumberedSentence])
+    lines: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
+    tokens: int = 0
+    head: str | None = None
+    full: bool = False
+
+    def open_node(self, node: NodeWithScore) -> None:
+        title, page = _title_and_page(node)
+        self.head = ", ".join(part for part in (inert(title), f"page {inert(page)}" if page else "") if part)
+
+    def add(self, sentence: NumberedSentence) -> None:
+        numbered = replace(sentence, number=len(self.sentences) + 1)
+        new_lines = [f"# {self.head}"] if self.head else []
+        new_lines.append(f"[{numbered.number}] {inert(numbered.text)}")
+        cost = sum(self.count_tokens(line) + 1 for line in new_lines)
+        if self.full or (self.sentences and self.tokens + cost > self.max_tokens):
+            self.full = True
+            self.left_out.append(sentence.node_id)
+            return
+        self.sentences.append(numbered)
+        self.lines += new_lines
+        self.tokens += cost
+        self.head = None
+
+
+@dataclass
+class _Shown:
+    spans: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
+    texts: set[tuple[str | None, str]] = field(default_factory=set[tuple[str | None, str]])
+
+    def seen(self, sentence: NumberedSentence) -> bool:
+        """Whether the sentence stands inside one that came before; remembers it."""
+        if sentence.document_start is None or sentence.document_end is None or sentence.ref_doc_id is None:
+            key = (sentence.ref_doc_id or sentence.node_id, " ".join(sentence.text.split()))
+            known = key in self.texts
+            self.texts.add(key)
+            return known
+        spans = self.spans.setdefault(sentence.ref_doc_id, [])
+        inside = any(start <= sentence.document_start and sentence.document_end <= end for start, end in spans)
+        spans.append((sentence.document_start, sentence.document_end))
+        return inside
+
+
+def _distinct(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    first: dict[str, NodeWithScore] = {}
+    for node in nodes:
+        first.setdefault(node.node.node_id, node)
+    return list(first.values())
+
+
+def _title_and_page(node: NodeWithScore) -> tuple[str, str]:
+    metadata = node.node.metadata
+    title = metadata.get("title") or metadata.get("file_name") or metadata.get("file_path") or ""
+    return str(title), str(metadata.get("page_label") or "")
+
+
+def _sentences_of(node: NodeWithScore, rank: int, language: str) -> Iterator[NumberedSentence]:
+    text = node.node.get_content(metadata_mode=MetadataMode.NONE)
+    offset = _document_offset(node, len(text))
+    title, page = _title_and_page(node)
+    score = None if node.score is None else float(node.score)
+    for start, end in join_head_lines(text, sentence_spans(text, language=language)):
+        where = (None, None) if offset is None else (offset + start, offset + end)
+        yield NumberedSentence(0, node.node.node_id, node.node.ref_doc_id, start, end, *where, text[start:end], rank, score, title, page)
+
+
+def _document_offset(node: NodeWithScore, length: int) -> int | None:
+    start, end = getattr(node.node, "start_char_idx", None), getattr(node.node, "end_char_idx", None)
+    # A splitter that changed white space gives offsets that no longer fit the text: no document span then.
+    return start if start is not None and (end is None or end - start == length) else None
