@@ -15,12 +15,13 @@ from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
+from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
 _WIDEN = 10
-_COSINE_STORES = frozenset({"SimpleVectorStore", "FlatVectorStore"})
 
 
 class DenseRetriever(TracedRetriever):
@@ -92,7 +93,8 @@ class DenseRetriever(TracedRetriever):
 
     @property
     def _is_cosine(self) -> bool:
-        return self._vector_store.class_name() in _COSINE_STORES
+        store = self._vector_store
+        return isinstance(store, SimpleVectorStore) or (isinstance(store, FlatVectorStore) and store.metric is VectorMetric.COSINE)
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if self._finds_nothing(query_bundle):

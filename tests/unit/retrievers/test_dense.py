@@ -12,7 +12,9 @@ from llama_index.core.vector_stores import FilterCondition, MetadataFilter, Meta
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery, VectorStoreQueryResult
 
 from llama_index_advanced_rag.errors import ConfigurationError, NodeSourceError
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding, check_retriever_contract
 from llama_index_advanced_rag.trace import capture_trace
@@ -245,6 +247,25 @@ class TestAsync:
         store = text_store()
         await DenseRetriever(store, DeterministicEmbedding()).aretrieve("text")
         assert store._threads.isdisjoint({threading.get_ident()})
+
+
+@pytest.mark.parametrize("keep_nodes", [True, False])
+def test_contract_on_the_flat_store(keep_nodes):
+    nodes, model = make_nodes(), DeterministicEmbedding()
+    store = FlatVectorStore(keep_nodes=keep_nodes)
+    store.add([node.model_copy(update={"embedding": model.get_text_embedding(node.text)}) for node in nodes])
+    check_retriever_contract(
+        lambda **options: DenseRetriever(store, DeterministicEmbedding(), nodes=DictNodeSource(nodes), **options),
+        queries=["red fox", "blue sea at dawn"],
+        filters=MetadataFilters(filters=[MetadataFilter(key="document", value="doc0")]),
+        nodes=nodes,
+    )
+    assert sorted(hit.node_id for hit in DenseRetriever(store, model, nodes=DictNodeSource(nodes), doc_ids=["doc1"]).retrieve("red fox")) == ["n1", "n4"]
+
+
+@pytest.mark.parametrize(("metric", "known"), [("cosine", ScoreRange(0.0, 1.0)), ("dot", None)])
+def test_the_score_range_is_known_for_a_cosine(metric, known):
+    assert DenseRetriever(FlatVectorStore(metric=metric), DeterministicEmbedding()).score_range == known
 
 
 def test_errors_come_as_they_are():
