@@ -1,0 +1,151 @@
+"""Text to search terms, the same way for the corpus and for the question."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError
+from llama_index_advanced_rag.text.languages import AUTO, DETECTED, FALLBACK, NONE, check_language, detect_language, fold, stem_words, stop_words_of
+from llama_index_advanced_rag.text.words import MAX_WORD_CHARS, Piece, Word, pieces_of, words_in
+
+__all__ = ["TextAnalyzer", "detect_language"]
+
+_FORMAT = 1
+_WITH_ENCLITICS = frozenset({"es", "fr", "it", "pt"})
+
+
+@dataclass(frozen=True)
+class TextAnalyzer:
+    r"""Cuts a text into terms: words, stop words dropped, stemmed by Snowball, then without accents.
+
+    Accents are folded after stemming, because the stemmers read them: `élève` and `eleve` meet, `sécurité` and `securite` (whose
+    ending the stemmer does not know without its accent) do not. Negations are kept, so are forms that are also content words
+    (French `avions`, `été`) and words in capitals among others that are not (`US`, `IT`). What happens to elisions, hyphens,
+    numbers, addresses and scripts without spaces is told by `text.words.words_in`.
+
+    Args:
+        language: ISO 639-1 code; "none" for no stop words and no stemming; "auto" to detect each text's language by its stop words.
+            With "auto" a text without evidence is stemmed as English, and a query gives for each word the stem under its language
+            and under English, or under all detectable languages when it shows no evidence itself, so that it meets texts of any.
+        stem: whether to stem.
+        stop_words: words to drop instead of the language's list; compared in lower case, before stemming.
+        token_pattern: a regular expression that finds the words in the lower-case text instead of the rules above. Nothing is then
+            normalised or folded: with `r"(?u)\b\w\w+\b"` and a stop-word list the terms are those of `bm25s.tokenize`.
+
+    Raises:
+        ConfigurationError: unknown language, or a pattern that does not compile or has more than one group.
+
+    Example:
+        >>> TextAnalyzer("fr").tokens("L'accès aux données d’un élève, les avions")
+        ['acces', 'don', 'elev', 'avion']
+        >>> TextAnalyzer("en").tokens("What were Apple's net sales? 81,797")
+        ['appl', 'net', 'sale', '81797']
+        >>> TextAnalyzer("none", token_pattern=r"\S+").tokens("Le Re-ranking est-il utile ?")
+        ['le', 're-ranking', 'est-il', 'utile', '?']
+    """
+
+    language: str = AUTO
+    stem: bool = True
+    stop_words: frozenset[str] | None = None
+    token_pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        check_language(self.language)
+        if self.stop_words is not None:
+            if isinstance(self.stop_words, str):
+                raise ConfigurationError(f"stop_words is {self.stop_words!r}. Expected a set of words, or None for the list of the language.")
+            object.__setattr__(self, "stop_words", frozenset(self.stop_words))
+        if self.token_pattern is not None:
+            _compiled(self.token_pattern)
+
+    def tokens(self, text: str) -> list[str]:
+        """The terms of a text of the corpus, in order, repeated as often as they occur."""
+        if self.language != AUTO:
+            return self._terms(text, self.language)
+        return self._terms(text, detect_language(text) or FALLBACK)
+
+    def query_tokens(self, text: str) -> list[str]:
+        """The terms to look up for a question; a repeated word gives its terms again, the variants of one word differ."""
+        if self.language != AUTO:
+            return self._query_terms(text, (self.language,), self.language)
+        detected = detect_language(text)
+        return self._query_terms(text, tuple(dict.fromkeys((detected, FALLBACK))) if detected else DETECTED, detected or NONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that decides the terms, as JSON values."""
+        stop_words = None if self.stop_words is None else sorted(self.stop_words)
+        return {"format": _FORMAT, "language": self.language, "stem": self.stem, "stop_words": stop_words, "token_pattern": self.token_pattern}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "TextAnalyzer":
+        """The analyzer that `to_dict` described.
+
+        Raises:
+            IndexFormatError: it was described by a version whose terms differ.
+        """
+        if data.get("format") != _FORMAT:
+            raise IndexFormatError(f"The analyzer has format {data.get('format')!r}. This version reads format {_FORMAT}. Build the index again.")
+        stop_words = data["stop_words"]
+        return cls(data["language"], data["stem"], None if stop_words is None else frozenset(stop_words), data["token_pattern"])
+
+    def _stops(self, language: str) -> frozenset[str]:
+        if self.stop_words is not None:
+            return self.stop_words
+        return frozenset() if language == NONE else stop_words_of(language)
+
+    def _terms(self, text: str, language: str) -> list[str]:
+        stops = self._stops(language)
+        if self.token_pattern is not None:
+            found: list[str] = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
+            return stem_words(language, found) if self.stem and language != NONE else found
+        return [term for piece in pieces_of(text) for term in _piece_terms(piece, language, self.stem, stops)]
+
+    def _query_terms(self, text: str, languages: Sequence[str], stop_language: str) -> list[str]:
+        """For each word the distinct terms it has under the languages; stop words are those of `stop_language`."""
+        stops = self._stops(stop_language)
+        if self.token_pattern is not None:
+            words = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
+            return [term for word in words for term in dict.fromkeys(self._stemmed(word, language) for language in languages)]
+        kept = (word for piece in pieces_of(text) for word in _kept_words(piece, stop_language, stops) if not word.corpus_only)
+        return [term for word in kept for term in dict.fromkeys(_term(word, language, self.stem) for language in languages)]
+
+    def _stemmed(self, word: str, language: str) -> str:
+        return stem_words(language, [word])[0] if self.stem and language != NONE else word
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ConfigurationError(f"token_pattern is {pattern!r}, which is no regular expression: {error}. Expected one that finds a word.") from error
+    if compiled.groups > 1:
+        raise ConfigurationError(f"token_pattern is {pattern!r}, which has {compiled.groups} groups. Expected none or one. Write the others as (?:...).")
+    return compiled
+
+
+def _piece_terms(piece: Piece, language: str, stem: bool, stops: frozenset[str]) -> tuple[str, ...]:
+    reader = _read_once if len(piece[1]) <= MAX_WORD_CHARS else _read
+    return reader(piece, language, stem, stops)
+
+
+def _read(piece: Piece, language: str, stem: bool, stops: frozenset[str]) -> tuple[str, ...]:
+    return tuple(_term(word, language, stem) for word in _kept_words(piece, language, stops))
+
+
+_read_once = lru_cache(maxsize=1 << 17)(_read)
+
+
+def _kept_words(piece: Piece, language: str, stops: frozenset[str]) -> Iterator[Word]:
+    for word in words_in(piece):
+        enclitic = language in _WITH_ENCLITICS and word.last_part in stops
+        if (word.literal or word.capitals or word.text not in stops) and not enclitic:
+            yield word
+
+
+def _term(word: Word, language: str, stem: bool) -> str:
+    if word.literal:
+        return fold(word.text)
+    return fold(stem_words(language, [word.text])[0] if stem and language != NONE else word.text)
