@@ -120,7 +120,7 @@ def errand(child: Child, bundle: QueryBundle, *, label: str, top_n: int, filters
 def both(one: MetadataFilters | None, two: MetadataFilters | None) -> MetadataFilters | None:
     """Filters that hold where both hold; nested only where a flat list cannot say it."""
     given = [filters for filters in (one, two) if filters is not None and filters.filters]
-    if len(given) < 2:
+    if len(given) < 2 or one == two:
         return given[0] if given else None
     if all(filters.condition in (None, FilterCondition.AND) for filters in given):
         return MetadataFilters(filters=[part for filters in given for part in filters.filters], condition=FilterCondition.AND)
