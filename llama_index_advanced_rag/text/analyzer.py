@@ -73,6 +73,24 @@ class TextAnalyzer:
         detected = detect_language(text)
         return self._query_terms(text, tuple(dict.fromkeys((detected, FALLBACK))) if detected else DETECTED, detected or NONE)
 
+    def query_surfaces(self, text: str) -> dict[str, str]:
+        """For each term of a question the word, in lower case, that it came from first.
+
+        Example:
+            >>> TextAnalyzer("en").query_surfaces("Apple's revenues")
+            {'appl': "apple's", 'revenu': 'revenues'}
+        """
+        if self.token_pattern is not None:
+            words: list[str] = _compiled(self.token_pattern).findall(text.lower())
+        else:
+            words = [surface.lower() for _, surface, _ in pieces_of(text)]
+        surfaces: dict[str, str] = {}
+        languages = DETECTED if self.language == AUTO else (self.language,)
+        for word in words:
+            for term in self._query_terms(word, languages, NONE):
+                surfaces.setdefault(term, word)
+        return surfaces
+
     def to_dict(self) -> dict[str, Any]:
         """Everything that decides the terms, as JSON values."""
         stop_words = None if self.stop_words is None else sorted(self.stop_words)
