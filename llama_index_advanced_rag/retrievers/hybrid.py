@@ -23,6 +23,7 @@ from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child, Errand, errand, make_children, named, positive_int
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.multi_query import aother_queries, other_queries
 from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort_key
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
@@ -132,7 +133,8 @@ class HybridRetriever(TracedRetriever):
     ) -> Self:
         """Dense and lexical search over an existing index, whatever its vector store.
 
-        The words of its nodes are indexed in memory now; nodes inserted later are found by the dense part only.
+        The words of its nodes are indexed in memory now. Nodes inserted later are found by the dense part at once, and by
+        the lexical part after `retriever.retrievers["lexical"].add_nodes(nodes)`.
 
         Args:
             vector_index: the index.
@@ -145,8 +147,6 @@ class HybridRetriever(TracedRetriever):
         Raises:
             NodeSourceError: the text of the nodes cannot be read from the index or its stores.
         """
-        from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
-
         model = vector_index._embed_model if embed_model is None else embed_model  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         dense = DenseRetriever(vector_index.vector_store, model, nodes=DocstoreNodeSource(vector_index.docstore))
         lexical = LexicalRetriever.from_defaults(index=vector_index, language=language)

@@ -18,6 +18,7 @@ from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.multi_query import parse_queries
+from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM, check_retriever_contract, forbidden_settings_llm
 from llama_index_advanced_rag.trace import capture_trace
@@ -444,6 +445,22 @@ class TestFromIndex:
         assert found[0].node_id == "n3"
         assert [part.stage for part in trace.walk()] == ["query", "hybrid", "dense", "lexical"]
         assert [child.weight for child in retriever._children] == [0.7, 0.3]
+
+    def test_a_store_that_keeps_its_own_text(self):
+        model = DeterministicEmbedding()
+        store = FlatVectorStore()
+        store.add([node.model_copy(update={"embedding": model.get_text_embedding(node.text)}) for node in corpus()])
+        retriever = HybridRetriever.from_index(VectorStoreIndex.from_vector_store(store, embed_model=model), similarity_top_k=1)
+        assert ids(retriever.retrieve("blue sea")) == ["n3"]
+
+    def test_nodes_inserted_later(self):
+        index = VectorStoreIndex(corpus(), embed_model=DeterministicEmbedding())
+        retriever, late = HybridRetriever.from_index(index, similarity_top_k=1), TextNode(id_="late", text="violet moon")
+        index.insert_nodes([late])
+        retriever.retrievers["lexical"].add_nodes([late])
+        with capture_trace() as trace:
+            assert ids(retriever.retrieve("violet moon")) == ["late"]
+        assert trace.for_node("late")[-1].details.keys() == {"dense", "lexical"}
 
     def test_another_embedding_model(self):
         model = DeterministicEmbedding()
