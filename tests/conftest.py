@@ -7,6 +7,7 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: a test never reaches a model hub
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # ranx, a reference for fusion, would compile for two minutes
 
 import pytest
 from llama_index.core import Settings

@@ -79,8 +79,9 @@ def check_retriever_contract(
     before = snapshot(nodes)
     with forbidden_settings_llm() as prompts:
         retriever = make_retriever(similarity_top_k=ENOUGH)
-        for query in queries:
-            _check_one_query(make_retriever, retriever, query, traced=traced)
+        found = max(_check_one_query(make_retriever, retriever, query, traced=traced) for query in queries)
+        if found < 2:
+            raise ContractError(retriever, "something to check", f"no query found more than {found} node(s); choose queries that find two or more")
         if filters is not None:
             _check_filters(make_retriever, queries, filters)
         empty_query_answered(retriever, lambda: well_formed(retriever, retriever.retrieve("")))
@@ -172,7 +173,7 @@ def check_query_engine_contract(make: Callable[[], BaseQueryEngine], query: str,
             no_llm_called(engine, prompts)
 
 
-def _check_one_query(make: Callable[..., BaseRetriever], retriever: BaseRetriever, query: str, *, traced: bool) -> None:
+def _check_one_query(make: Callable[..., BaseRetriever], retriever: BaseRetriever, query: str, *, traced: bool) -> int:
     bundle = QueryBundle(query)
     with count_events() as counts, capture_trace(query) as trace:
         result = retriever.retrieve(bundle)
@@ -190,19 +191,24 @@ def _check_one_query(make: Callable[..., BaseRetriever], retriever: BaseRetrieve
         few = make(similarity_top_k=top_k).retrieve(query)
         if len(few) > top_k or (result and not few):
             raise ContractError(retriever, "top_k", f"similarity_top_k={top_k} gave {len(few)} nodes of {len(result)}")
+    return len(result)
 
 
 def _check_filters(make: Callable[..., BaseRetriever], queries: Sequence[str], filters: MetadataFilters) -> None:
     from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
 
+    total = 0
     for query in queries:
         retriever = make(similarity_top_k=ENOUGH, filters=filters)
         found = retriever.retrieve(query)
+        total += len(found)
         wrong = [item.node.node_id for item in found if not metadata_matches(item.node.metadata, filters)]
         if wrong:
             raise ContractError(retriever, "filters", f"nodes outside the filters were returned: {wrong!r:.600}")
         if found and not make(similarity_top_k=1, filters=filters).retrieve(query):
             raise ContractError(retriever, "filters before top_k", "a node matches, but similarity_top_k=1 returned none: candidates were cut first")
+    if not total:
+        raise ContractError(make(similarity_top_k=1), "something to check", "no query found a node that matches the filters")
 
 
 def _check_overlap(make: Callable[[BaseEmbedding], BaseRetriever], query: str) -> None:
