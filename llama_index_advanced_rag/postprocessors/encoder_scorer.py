@@ -73,18 +73,17 @@ class EncoderScorer(PairScorer):
             return self._encoder
 
     def _score_pairs(self, pairs: list[Pair], *, batch_size: int, show_progress: bool) -> list[float]:
-        scores = self._encoder.predict(pairs, batch_size=batch_size, show_progress_bar=show_progress, activation_fn=_as_it_is)
-        return checked_scores(scores, expected=len(pairs), name=self.name)
+        return checked_scores(logits(self._encoder, pairs, batch_size=batch_size, show_progress=show_progress), expected=len(pairs), name=self.name)
 
     def _windows(self, query: str, passages: Sequence[str]) -> tuple[str, list[list[str]]]:
         if self._window is None:
             return query, [[passage] for passage in passages]
         asked = self._asked(query, self._window)
-        room = max(1, self._window - self._pair_length(asked))
+        room = max(1, self._window - pair_length(self._encoder, asked))
         return asked, [self._cut(passage, room) for passage in passages]
 
     def _asked(self, query: str, window: int) -> str:
-        room = (window - self._pair_length("")) // 2
+        room = (window - pair_length(self._encoder, "")) // 2
         pieces = self._cut(query, room)
         if len(pieces) > 1:
             report(
@@ -96,16 +95,8 @@ class EncoderScorer(PairScorer):
     def _cut(self, text: str, size: int) -> list[str]:
         return cut_windows(text, self._spans(text), size=size, overlap=self._window_overlap, count_tokens=lambda piece: len(self._spans(piece)))
 
-    def _pair_length(self, query: str) -> int:
-        """Tokens of the question, the special tokens and the prompt of the model, with an empty passage."""
-        return int(self._encoder.preprocess([(query, "")])["input_ids"].shape[-1])
-
     def _spans(self, text: str) -> list[Span]:
         return token_spans(self._encoder.tokenizer, text)
-
-
-def _as_it_is(scores: Any) -> Any:
-    return scores
 
 
 def _name_of(encoder: Any) -> str:
@@ -162,12 +153,12 @@ def reading_window(encoder: Any, *, max_length: int | None, name: str) -> int | 
     Raises:
         ConfigurationError: `max_length` is more than the model or its tokenizer takes, or too little for any text.
     """
-    limits = [limit for limit in (encoder.max_seq_length, _positions(encoder)) if limit is not None and limit < 10**9]
+    limits = [limit for limit in (encoder.tokenizer.model_max_length, _positions(encoder)) if limit is not None and limit < 10**9]
     own = min(limits, default=None)
     if max_length is not None and own is not None and max_length > own:
         raise ConfigurationError(f"max_length is {max_length}, but {name!r} reads {own} tokens. Leave max_length out, or give at most {own}.")
     window = own if max_length is None else max_length
-    least = int(encoder.preprocess([("", "")])["input_ids"].shape[-1]) + 2
+    least = pair_length(encoder, "") + 2
     if window is not None and window < least:
         raise ConfigurationError(f"max_length is {window}. {name!r} needs at least {least} tokens for a question and a passage.")
     return window
@@ -180,6 +171,23 @@ def _positions(encoder: Any) -> int | None:
         return None
     offset = (config.pad_token_id or 0) + 1 if config.model_type in _POSITIONS_START_AFTER_PADDING else 0  # pyright: ignore[reportOptionalMemberAccess]
     return int(positions) - offset
+
+
+def logits(encoder: Any, pairs: list[Pair], *, batch_size: int, show_progress: bool) -> Any:
+    """What the model gives before any activation, one for each pair; the encoder stays as it was."""
+    from torch.nn import Identity
+
+    own = encoder.activation_fn
+    try:
+        return encoder.predict(pairs, batch_size=batch_size, show_progress_bar=show_progress, activation_fn=Identity())
+    finally:
+        encoder.activation_fn = own  # sentence-transformers before 5.4 keeps the activation of the last call
+
+
+def pair_length(encoder: Any, query: str) -> int:
+    """Tokens of a question with an empty passage: special tokens and the model's own prompt are counted."""
+    prepare = getattr(encoder, "preprocess", None)  # sentence-transformers before 5.4 has none, and no prompts
+    return len(encoder.tokenizer([query], [""])["input_ids"][0]) if prepare is None else int(prepare([(query, "")])["input_ids"].shape[-1])
 
 
 def token_spans(tokenizer: Any, text: str) -> list[Span]:

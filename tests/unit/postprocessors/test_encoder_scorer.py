@@ -74,7 +74,8 @@ def test_it_keeps_the_contract(encoder: Any):
 
 
 def test_scores_are_the_sigmoid_of_the_logits_as_plain_floats(folder: Path, encoder: Any):
-    logits = encoder.predict([(QUERY, text) for text in TEXTS], activation_fn=lambda raw: raw)
+    logits = encoder_scorer.logits(encoder, [(QUERY, text) for text in TEXTS], batch_size=32, show_progress=False)
+    assert encoder.predict([(QUERY, text) for text in TEXTS]) == pytest.approx([sigmoid(float(logit)) for logit in logits], abs=1e-5)
     expected = {f"n{number}": sigmoid(float(logit)) for number, logit in enumerate(logits)}
     result = CrossEncoderRerank(folder, top_n=99).postprocess_nodes(found(TEXTS), query_str=QUERY)
     assert {item.node.node_id: item.score for item in result} == pytest.approx(expected, abs=1e-5)
