@@ -7,7 +7,18 @@ from functools import lru_cache
 from typing import Any
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError
-from llama_index_advanced_rag.text.languages import AUTO, DETECTED, FALLBACK, NONE, check_language, detect_language, fold, stem_words, stop_words_of
+from llama_index_advanced_rag.text.languages import (
+    AUTO,
+    DETECTED,
+    FALLBACK,
+    NONE,
+    check_language,
+    detect_language,
+    fold,
+    restore_accent,
+    stem_words,
+    stop_words_of,
+)
 from llama_index_advanced_rag.text.words import MAX_WORD_CHARS, Piece, Word, pieces_of, words_in
 
 __all__ = ["TextAnalyzer", "detect_language"]
@@ -20,8 +31,8 @@ _WITH_ENCLITICS = frozenset({"es", "fr", "it", "pt"})
 class TextAnalyzer:
     r"""Cuts a text into terms: words, stop words dropped, stemmed by Snowball, then without accents.
 
-    Accents are folded after stemming, because the stemmers read them: `élève` and `eleve` meet, `sécurité` and `securite` (whose
-    ending the stemmer does not know without its accent) do not. Negations are kept, so are forms that are also content words
+    Accents are folded after stemming, because the stemmers read them: `élève` and `eleve` meet, and so do `sécurité` and `securite`,
+    whose ending gets its accent back before the stemmer sees it (French, Spanish, Portuguese). Negations are kept, so are forms that are also content words
     (French `avions`, `été`) and words in capitals among others that are not (`US`, `IT`). What happens to elisions, hyphens,
     numbers, addresses and scripts without spaces is told by `text.words.words_in`.
 
@@ -164,6 +175,6 @@ def _kept_words(piece: Piece, language: str, stops: frozenset[str]) -> Iterator[
 
 
 def _term(word: Word, language: str, stem: bool) -> str:
-    if word.literal:
+    if word.literal or not stem or language == NONE:
         return fold(word.text)
-    return fold(stem_words(language, [word.text])[0] if stem and language != NONE else word.text)
+    return fold(stem_words(language, [restore_accent(language, word.text)])[0])

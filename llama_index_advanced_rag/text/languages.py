@@ -4,7 +4,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,13 +24,15 @@ class _Language:
     """Names of the library resources of one language, and what its library list of stop words gets wrong.
 
     `kept` are words of the list that stay searchable: negations, and forms that are also nouns (French `avions`, German `weg`).
-    `also` are the interrogatives that the library lists only for some languages.
+    `also` are the interrogatives that the library lists only for some languages. `accents` are endings that are always, or as far as the
+    stemmer goes may always be, written with an accent: people type `securite`, and the stemmer knows only `sécurité`.
     """
 
     stemmer: str | None = None
     stop_words: str | None = None
     kept: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    accents: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 _FRENCH_INTERROGATIVES = (
@@ -41,14 +43,20 @@ LANGUAGES: Mapping[str, _Language] = {
     "da": _Language("danish", "DANISH", kept=("ikke",)),
     "de": _Language("german", "GERMAN", ("nicht", "nichts", "kein", "keine", "keinem", "keinen", "keiner", "keines", "ohne", "weg"), ("wer", "wann", "warum")),
     "en": _Language("english", "EN_PLUS", ("no", "nor", "not")),
-    "es": _Language("spanish", "SPANISH", ("no", "ni", "sin", "nada", "estado", "estados", "sentido", "sentidos"), ("cuál", "cuáles", "cuánto", "cuántos")),
-    "fr": _Language("french", "FRENCH", ("pas", "été", "étés", "sommes", "avions"), _FRENCH_INTERROGATIVES),
+    "es": _Language(
+        "spanish", "SPANISH", ("no", "ni", "sin", "nada", "estado", "estados", "sentido", "sentidos"), ("cuál", "cuáles", "cuánto", "cuántos"), {"ion": "ión"}
+    ),
+    "fr": _Language(
+        "french", "FRENCH", ("pas", "été", "étés", "sommes", "avions"), _FRENCH_INTERROGATIVES, {"ite": "ité", "ites": "ités", "ee": "ée", "ees": "ées"}
+    ),
     "it": _Language("italian", "ITALIAN", ("non", "contro", "faccia"), ("quali", "quando", "cosa")),
     "ja": _Language(),
     "ko": _Language(),
     "nl": _Language("dutch", "DUTCH", ("geen", "niet", "niets", "zonder"), ("waar", "waarom", "wanneer", "welk", "welke")),
     "no": _Language("norwegian", "NORWEGIAN", ("ikke",)),
-    "pt": _Language("portuguese", "PORTUGUESE", ("não", "nem", "sem"), ("quais", "onde", "quanto", "quantos")),
+    "pt": _Language(
+        "portuguese", "PORTUGUESE", ("não", "nem", "sem"), ("quais", "onde", "quanto", "quantos"), {"cao": "ção", "coes": "ções", "ao": "ão", "oes": "ões"}
+    ),
     "ru": _Language("russian", "RUSSIAN", ("не", "нет", "без")),
     "sv": _Language("swedish", "SWEDISH", ("inte",)),
     "tr": _Language("turkish", "TURKISH"),
@@ -113,6 +121,21 @@ def stem_words(language: str, words: Sequence[str]) -> list[str]:
     """Each word reduced by the Snowball stemmer of the language, or as it is where there is none."""
     name = LANGUAGES[language].stemmer
     return list(words) if name is None else _stemmer(name).stemWords(list(words))
+
+
+def restore_accent(language: str, word: str) -> str:
+    """The word with the accent of its ending, if it was typed without any.
+
+    Example:
+        >>> restore_accent("fr", "securite"), restore_accent("fr", "résumé"), restore_accent("en", "website")
+        ('securité', 'résumé', 'website')
+    """
+    endings = LANGUAGES[language].accents
+    if endings and word.isascii():
+        for length in (4, 3, 2):
+            if len(word) > length + 1 and word[-length:] in endings:
+                return word[:-length] + endings[word[-length:]]
+    return word
 
 
 def _stemmer(name: str) -> Any:
