@@ -1,0 +1,287 @@
+"""The command `advanced-rag`: index a folder, ask it, see why, without writing Python."""
+
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Generator, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from llama_index_advanced_rag import cli_output
+from llama_index_advanced_rag.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from llama_index_advanced_rag.folder_index import FolderUpdate
+    from llama_index_advanced_rag.index import CorpusIndex
+
+MODES = ("auto", "lexical", "dense", "hybrid", "hierarchical", "anchor", "graph", "vote", "community")
+EXIT_ERROR, EXIT_USAGE, EXIT_PARTLY = 1, 2, 3
+
+app = typer.Typer(
+    name="advanced-rag",
+    help="Index a folder of documents, ask it, and see why each passage was found.\n\n"
+    "Exit codes: 0 done; 1 error; 2 wrong usage; 3 done in part (index, update: a document could not be read or indexed; ask: the LLM failed, "
+    "so the answer quotes the documents).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Question = Annotated[str, typer.Argument(help="The question, in the language of the documents.", show_default=False)]
+Docs = Annotated[Path | None, typer.Option("--docs", help="Folder of documents (.txt .md .html .pdf .docx); its index is made or brought up to date first.")]
+IndexDir = Annotated[Path | None, typer.Option("--index-dir", help="Folder of the index. Default: .advanced-rag inside the documents' folder.")]
+Language = Annotated[str | None, typer.Option(help="Language of the documents, as an ISO code such as 'fr'. Default: recognised.")]
+EmbedModel = Annotated[
+    str | None, typer.Option(help="'packaged', 'multilingual', a local folder or a hub name. Default: the packaged model if installed, else one from the hub.")
+]
+Mode = Annotated[str, typer.Option(help=f"How to search: {', '.join(MODES)}.")]
+TopK = Annotated[int, typer.Option(min=1, help="Most passages retrieved.")]
+LLMName = Annotated[
+    str | None, typer.Option("--llm", help="LLM that writes the answer, as 'openai:MODEL' (key in OPENAI_API_KEY). Default: none, passages are quoted.")
+]
+ApiBase = Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server for --llm, for example http://localhost:8000/v1.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Log more, and show the traceback of an error.")]
+
+
+@app.command()
+def index(
+    docs: Annotated[Path, typer.Argument(help="Folder of documents.", show_default=False)],
+    index_dir: IndexDir = None,
+    language: Language = None,
+    embed_model: EmbedModel = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Make the index of a folder, or bring it up to date; unchanged text is not embedded again."""
+    with _command(as_json, debug) as output, _synced(docs, index_dir, language, embed_model) as update:
+        _finish_update(output, update)
+
+
+@app.command()
+def update(
+    docs: Annotated[Path, typer.Option(help="Folder of documents that has been indexed before.", show_default=False)],
+    index_dir: IndexDir = None,
+    embed_model: EmbedModel = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Bring in what is new, changed or deleted in a folder; there must be an index already."""
+    with _command(as_json, debug) as output:
+        _opened(docs, index_dir, None).close()
+        with _synced(docs, index_dir, None, embed_model) as done:
+            _finish_update(output, done)
+
+
+@app.command()
+def ask(
+    question: Question,
+    docs: Docs = None,
+    index_dir: IndexDir = None,
+    mode: Mode = "hybrid",
+    top_k: TopK = 10,
+    llm: LLMName = None,
+    api_base: ApiBase = None,
+    language: Language = None,
+    embed_model: EmbedModel = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Print the answer while it is written.")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Answer a question from the documents, with citations."""
+    _check_question(question, mode)
+    with _command(as_json, debug) as output:
+        from llama_index.core.base.response.schema import StreamingResponse
+
+        chosen = _llm(llm, api_base)
+        with _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
+            engine = opened.as_query_engine(chosen, retriever_mode=mode, similarity_top_k=top_k, streaming=stream and not as_json)
+            response = engine.query(question)
+            streamed = isinstance(response, StreamingResponse)
+            text = output.stream(response.response_gen) if streamed else str(response)
+            answer = {**cli_output.answer_facts(question, text, response.metadata or {}, response.source_nodes), "index": facts}
+            output.answer(answer, printed=streamed)
+    if answer["fallback"]:
+        raise typer.Exit(EXIT_PARTLY)
+
+
+@app.command()
+def explain(
+    question: Question,
+    docs: Docs = None,
+    index_dir: IndexDir = None,
+    mode: Mode = "hybrid",
+    top_k: TopK = 10,
+    language: Language = None,
+    embed_model: EmbedModel = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show which passages are found for a question, and why: the rank, score and reason of every stage."""
+    _check_question(question, mode)
+    with _command(as_json, debug) as output, _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
+        from llama_index_advanced_rag.trace import capture_trace
+
+        with capture_trace(question) as trace:
+            nodes = opened.as_retriever(mode, similarity_top_k=top_k).retrieve(question)
+        output.show({**cli_output.explanation_facts(question, nodes, trace), "index": facts}, cli_output.print_explanation)
+
+
+@app.command()
+def info(docs: Docs = None, index_dir: IndexDir = None, as_json: AsJson = False, debug: Debug = False) -> None:
+    """Show what an index holds."""
+    with _command(as_json, debug) as output, _opened(docs, index_dir, None) as opened:
+        documents = [asdict(document) for document in opened.list_documents()]
+        output.show({"index": opened.info(), "documents": documents}, cli_output.print_info)
+
+
+class _Log(logging.Handler):
+    """Log lines on stderr, remembered so that a report does not repeat them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.add(record.getMessage())
+        self._stream.write(f"{record.levelname.lower()}: {record.getMessage()}\n")
+
+
+class _Output:
+    """Results go to stdout, everything else to stderr."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._stdout = sys.stdout
+        self.results = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        self.remarks = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+        self.log = _Log(sys.stderr)
+
+    def print_update(self, console: Console, facts: dict[str, Any]) -> None:
+        cli_output.print_update(console, facts, said=self.log.said)
+
+    def show(self, facts: dict[str, Any], print_for_people: Any) -> None:
+        if self.as_json:
+            self._stdout.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+        else:
+            print_for_people(self.results, facts)
+
+    def answer(self, facts: dict[str, Any], *, printed: bool) -> None:
+        def print_answer(console: Console, answer: dict[str, Any]) -> None:
+            if not printed:
+                console.print(Text(answer["answer"]))
+            cli_output.print_sources(console, answer)
+
+        self.show(facts, print_answer)
+
+    def stream(self, pieces: Iterator[str]) -> str:
+        text = ""
+        for piece in pieces:
+            text += piece
+            self.results.print(Text(piece), end="")
+        self.results.print()
+        return text
+
+
+@contextlib.contextmanager
+def _command(as_json: bool, debug: bool) -> Generator[_Output, None, None]:
+    """Log to stderr, keep stdout for the result, and turn an error into one line."""
+    output = _Output(as_json=as_json)
+    logger = logging.getLogger("llama_index_advanced_rag")
+    before = logger.level, logger.propagate
+    logger.addHandler(output.log)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logger.propagate = False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield output
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        output.remarks.print(Text("error: ", style="bold red") + Text(_one_line(error)))
+        raise typer.Exit(EXIT_ERROR) from error
+    finally:
+        logger.removeHandler(output.log)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+
+
+def _one_line(error: Exception) -> str:
+    from llama_index_advanced_rag.errors import AdvancedRagError
+
+    message = " ".join(str(error).split())
+    return message if isinstance(error, AdvancedRagError) and message else f"{type(error).__name__}: {message} (--debug shows where)"
+
+
+def _check_question(question: str, mode: str) -> None:
+    if not question.strip():
+        raise typer.BadParameter("The question is empty.")
+    if mode not in MODES:
+        raise typer.BadParameter(f"There is no mode {mode!r}. The modes are {', '.join(MODES)}.", param_hint="--mode")
+
+
+def _llm(name: str | None, api_base: str | None) -> Any:
+    if name is None:
+        if api_base is not None:
+            raise ConfigurationError("--api-base names a server, but no --llm says which model. Add for example --llm openai:MODEL.")
+        return None
+    from llama_index_advanced_rag.openai_compatible import resolve_llm_name
+
+    return resolve_llm_name(name, api_base=api_base)
+
+
+@contextlib.contextmanager
+def _synced(docs: Path, index_dir: Path | None, language: str | None, embed_model: str | None) -> Generator["FolderUpdate", None, None]:
+    from llama_index_advanced_rag.folder_index import sync_folder
+
+    done = sync_folder(docs, index_dir=index_dir, language=language, embed_model=embed_model, show_progress=sys.stderr.isatty())
+    with done.index:
+        yield done
+
+
+def _opened(docs: Path | None, index_dir: Path | None, embed_model: str | None) -> "CorpusIndex":
+    from llama_index_advanced_rag.folder_index import default_index_dir
+    from llama_index_advanced_rag.index import CorpusIndex
+
+    place = index_dir if index_dir is not None else default_index_dir(docs) if docs is not None else None
+    if place is None:
+        raise typer.BadParameter("Give the documents with --docs DIR, or their index with --index-dir DIR.")
+    return CorpusIndex.load(place, embed_model=embed_model, read_only=True)
+
+
+@contextlib.contextmanager
+def _searchable(
+    output: _Output, docs: Path | None, index_dir: Path | None, language: str | None, embed_model: str | None
+) -> Generator[tuple["CorpusIndex", cli_output.Facts], None, None]:
+    """An open index, in step with `docs` when given, and what that took (remarks on stderr)."""
+    if docs is None:
+        if language is not None:
+            raise typer.BadParameter("--language goes with --docs: an existing index knows its language.")
+        with _opened(None, index_dir, embed_model) as opened:
+            yield opened, {"index_dir": str(index_dir)}
+        return
+    with _synced(docs, index_dir, language, embed_model) as done:
+        facts = cli_output.update_facts(done)
+        output.print_update(output.remarks, facts)
+        yield done.index, facts
+
+
+def _finish_update(output: _Output, done: "FolderUpdate") -> None:
+    facts = cli_output.update_facts(done)
+    output.show(facts, output.print_update)
+    if facts["failures"]:
+        raise typer.Exit(EXIT_PARTLY)
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()

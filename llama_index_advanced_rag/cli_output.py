@@ -1,0 +1,185 @@
+"""What the command line prints: the same facts for a person (rich) and for a program (JSON)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
+
+    from llama_index_advanced_rag.folder_index import FolderUpdate
+    from llama_index_advanced_rag.trace import RetrievalTrace
+
+Facts = dict[str, Any]
+AROUND = 200
+MOST_LINES = 20
+
+
+def update_facts(update: "FolderUpdate") -> Facts:
+    """What bringing a folder and its index in step came to."""
+    return {
+        "index_dir": str(update.index_dir),
+        "report": update.report.to_dict(),
+        "skipped_files": [{"path": item.path, "reason": item.reason} for item in update.reading.skipped],
+        "warnings": update.warnings,
+        "failures": update.failures,
+    }
+
+
+def print_update(console: Console, facts: Mapping[str, Any], *, said: Collection[str] = ()) -> None:
+    """Counts, then a line for each thing to know that has not been said in the log."""
+    report = facts["report"]
+    counts = ", ".join(f"{len(report[name])} {name}" for name in ("added", "updated", "deleted", "unchanged") if report[name]) or "nothing to do"
+    console.print(Text(f"{facts['index_dir']}: {counts}; {report['embedded']} texts embedded, {report['reused']} reused"))
+    skipped = [f"{item['path']}: {item['reason']}" for item in facts["skipped_files"]] + [
+        f"{item['ref_doc_id']}: {item['reason']}" for item in report["skipped"]
+    ]
+    _print_lines(console, "skipped", skipped)
+    _print_lines(console, "warning", [warning for warning in facts["warnings"] if warning not in said])
+
+
+def _print_lines(console: Console, kind: str, lines: Sequence[str]) -> None:
+    for line in lines[:MOST_LINES]:
+        console.print(Text(f"{kind}: ", style="yellow") + Text(line))
+    if len(lines) > MOST_LINES:
+        console.print(Text(f"{kind}: and {len(lines) - MOST_LINES} more; --json lists all", style="yellow"))
+
+
+def node_facts(node: "NodeWithScore") -> Facts:
+    """One retrieved node: where it stands and what it says."""
+    metadata = node.node.metadata
+    return {
+        "node_id": node.node.node_id,
+        "file": node.node.ref_doc_id or "",
+        "title": str(metadata.get("title") or ""),
+        "page": str(metadata.get("page_label") or ""),
+        "score": None if node.score is None else float(node.score),
+        "text": node.node.get_content(),
+    }
+
+
+def answer_facts(question: str, text: str, metadata: Mapping[str, Any], nodes: Sequence["NodeWithScore"]) -> Facts:
+    """An answer with its citations and the nodes they lead to."""
+    return {
+        "question": question,
+        "answer": text,
+        "citations": [_citation_facts(citation) for citation in metadata.get("citations", [])],
+        "sources": [node_facts(node) for node in nodes],
+        "retrieved": list(metadata.get("retrieved", [])),
+        "support": metadata.get("support"),
+        "usage": metadata.get("usage"),
+        "fallback": metadata.get("fallback"),
+    }
+
+
+def _citation_facts(citation: Mapping[str, Any]) -> Facts:
+    return {
+        "number": citation["number"],
+        "file": citation["ref_doc_id"] or "",
+        "title": citation["title"],
+        "page": citation["page_label"],
+        "score": citation["score"],
+        "passage": citation["text"],
+        "node_id": citation["node_id"],
+        "start": citation["start"],
+        "end": citation["end"],
+        "document_start": citation["document_start"],
+        "document_end": citation["document_end"],
+    }
+
+
+def print_sources(console: Console, facts: Mapping[str, Any]) -> None:
+    """Each citation with file, page and score, its passage highlighted in the text around it."""
+    texts = {source["node_id"]: source["text"] for source in facts["sources"]}
+    if facts["citations"]:
+        console.print(Text("\nSources", style="bold"))
+    for citation in facts["citations"]:
+        console.print(Text(f"[{citation['number']}] ", style="bold cyan") + _place(citation))
+        console.print(_passage(console, texts[citation["node_id"]], citation["start"], citation["end"]))
+
+
+def _place(facts: Mapping[str, Any]) -> Text:
+    page = f", page {facts['page']}" if facts["page"] else ""
+    score = "" if facts["score"] is None else f"  (score {facts['score']:.4f})"
+    return Text(f"{facts['file'] or facts['title'] or facts['node_id']}{page}", style="bold") + Text(score, style="dim")
+
+
+def _passage(console: Console, text: str, start: int, end: int) -> Text:
+    """The cited part with the lines around it; where colours are missing, it stands between » and «."""
+    left, right = _word_start(text, max(0, start - AROUND)), _word_end(text, min(len(text), end + AROUND))
+    marks = ("", "") if console.is_terminal and not console.no_color else ("»", "«")
+    passage = Text.assemble(
+        (("… " if left else "") + text[left:start], "dim"),
+        (marks[0] + text[start:end] + marks[1], "bold yellow"),
+        (text[end:right] + (" …" if right < len(text) else ""), "dim"),
+    )
+    return Text("\n").join(Text("    ") + line for line in passage.split("\n") if line.plain.strip())
+
+
+def _word_start(text: str, position: int) -> int:
+    """The first beginning of a word at or after a position."""
+    while 0 < position < len(text) and not text[position - 1].isspace():
+        position += 1
+    return position
+
+
+def _word_end(text: str, position: int) -> int:
+    """The last end of a word at or before a position."""
+    while 0 < position < len(text) and not text[position].isspace():
+        position -= 1
+    return position
+
+
+def explanation_facts(question: str, nodes: Sequence["NodeWithScore"], trace: "RetrievalTrace") -> Facts:
+    """The retrieved nodes, each with the word of every stage on it, and the whole trace."""
+    return {
+        "question": question,
+        "nodes": [{"rank": rank, **node_facts(node), "evidence": _evidence(trace, node.node.node_id)} for rank, node in enumerate(nodes, start=1)],
+        "trace": trace.to_dict(),
+    }
+
+
+def _evidence(trace: "RetrievalTrace", node_id: str) -> list[Facts]:
+    return [item.to_dict() for item in trace.for_node(node_id)]
+
+
+def print_explanation(console: Console, facts: Mapping[str, Any]) -> None:
+    """Why each node was retrieved: a block a node, a line a stage; then how long each stage took and what went wrong."""
+    for node in facts["nodes"]:
+        console.print(Text(f"\n{node['rank']}. ", style="bold cyan") + _place(node))
+        console.print(Text(f"    {_shortened(node['text'])}", style="dim"))
+        for item in node["evidence"]:
+            score = "" if item["score"] is None else f", score {item['score']:.4f}"
+            console.print(Text(f"    {item['stage']}: ", style="green") + Text(f"rank {item['rank']}{score}; {item['why']}"))
+    if not facts["nodes"]:
+        console.print(Text("Nothing was found."))
+    console.print(Text("\nStages", style="bold"))
+    _print_stage(console, facts["trace"], 1)
+
+
+def _print_stage(console: Console, trace: Mapping[str, Any], depth: int) -> None:
+    took = "" if trace["elapsed_ms"] is None else f"{trace['elapsed_ms']:.1f} ms"
+    console.print(Text("  " * depth + f"{trace['stage']}: {len(trace['evidence'])} nodes, {took}"))
+    for note in trace["notes"]:
+        console.print(Text("  " * depth + f"  {note['level']}: {note['message']}", style="yellow"))
+    for child in trace["children"]:
+        _print_stage(console, child, depth + 1)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= AROUND else line[:AROUND].rsplit(" ", 1)[0] + " …"
+
+
+def print_info(console: Console, facts: Mapping[str, Any]) -> None:
+    """Numbers of the index, then its documents."""
+    for name, value in facts["index"].items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        console.print(Text(f"{name}: ", style="bold") + Text(str(shown)))
+    table = Table("document", "title", "nodes", box=None)
+    for document in facts["documents"]:
+        table.add_row(Text(document["ref_doc_id"]), Text(document["title"]), str(document["n_nodes"]))
+    console.print(table)
