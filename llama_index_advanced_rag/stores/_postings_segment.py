@@ -62,6 +62,15 @@ class Segment:
         living = self.alive[rows]
         return rows[living], frequencies[living]
 
+    def postings_of_any(self, terms: Sequence[str]) -> tuple[Rows, Counts]:
+        """As `postings` for terms that stand for the same word: the texts that hold any, and how often they hold them together."""
+        found = [postings for postings in map(self.postings, terms) if len(postings[0])]
+        if len(found) < 2:
+            return found[0] if found else self.postings("")
+        rows, places = np.unique(np.concatenate([rows for rows, _ in found]), return_inverse=True)
+        together = np.bincount(places, weights=np.concatenate([frequencies for _, frequencies in found]))
+        return rows, together.astype(np.uint32)
+
     def without(self, node_ids: Iterable[str]) -> "Segment":
         """The segment with these texts deleted; itself when it holds none of them."""
         dead = [row for row in map(self.live_row, node_ids) if row is not None]

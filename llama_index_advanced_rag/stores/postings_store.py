@@ -32,6 +32,9 @@ class PostingsStore:
     Texts are added in segments, small segments are merged into larger ones (so there are about log2(N) of them), a delete marks rows
     and counts are taken over what is left. Any number of threads may search while one writes.
 
+    The terms that one query word may have (`TextAnalyzer.query_groups`) count as one term, as in Lucene's SynonymQuery: their
+    frequencies are added and n(t) is the number of texts that hold any of them.
+
     Args:
         analyzer: cuts texts and queries into terms.
         k1: how late repetition saturates, >= 0.
@@ -133,25 +136,26 @@ class PostingsStore:
         if top_k < 1:
             raise ConfigurationError(f"top_k is {top_k!r}. It must be at least 1.")
         state = self._state
-        scores = self._scores(state, Counter(self.analyzer.query_tokens(query)))
+        scores = self._scores(state, Counter(self.analyzer.query_groups(query)))
         if candidates is not None:
             chosen = frozenset(candidates)
             scores = [_restricted(segment, values, chosen) for segment, values in zip(state.segments, scores, strict=True)]
         return _best(state.segments, scores, top_k)
 
     def explain(self, query: str, node_id: str) -> dict[str, float]:
-        """What each term of the query adds to the score of one text, highest first; empty for an unknown id."""
+        """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first; empty for an unknown id."""
         state = self._state
         home = next((segment for segment in state.segments if segment.live_row(node_id) is not None), None)
         if home is None:
             return {}
         row, shares = home.row_of[node_id], dict[str, float]()
-        for term, times in Counter(self.analyzer.query_tokens(query)).items():
-            rows, frequencies = home.postings(term)
+        for group, times in Counter(self.analyzer.query_groups(query)).items():
+            rows, frequencies = home.postings_of_any(group)
             at = np.flatnonzero(rows == row)
             if len(at):
-                idf = inverse_document_frequency(state.n_texts, sum(len(segment.postings(term)[0]) for segment in state.segments))
-                shares[term] = times * float(self._contributions(state, idf, frequencies[at], home.lengths[[row]])[0])
+                idf = inverse_document_frequency(state.n_texts, sum(len(segment.postings_of_any(group)[0]) for segment in state.segments))
+                term = next(term for term in group if row in home.postings(term)[0])
+                shares[term] = shares.get(term, 0.0) + times * float(self._contributions(state, idf, frequencies[at], home.lengths[[row]])[0])
         return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
     def save(self, path: str | Path) -> None:
@@ -180,10 +184,10 @@ class PostingsStore:
     def _swap(self, segments: Sequence[Segment]) -> None:
         self._state = _State(tuple(segments), sum(segment.n_alive for segment in segments), sum(segment.n_terms for segment in segments))
 
-    def _scores(self, state: _State, terms: Mapping[str, int]) -> list[NDArray[np.float64]]:
+    def _scores(self, state: _State, groups: Mapping[tuple[str, ...], int]) -> list[NDArray[np.float64]]:
         scores = [np.zeros(len(segment)) for segment in state.segments]
-        for term, times in terms.items():
-            found = [segment.postings(term) for segment in state.segments]
+        for group, times in groups.items():
+            found = [segment.postings_of_any(group) for segment in state.segments]
             idf = inverse_document_frequency(state.n_texts, sum(len(rows) for rows, _ in found))
             for segment, values, (rows, frequencies) in zip(state.segments, scores, found, strict=True):
                 if len(rows):

@@ -1,7 +1,7 @@
 """Text to search terms, the same way for the corpus and for the question."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from llama_index_advanced_rag.text.languages import (
     detect_language,
     fold,
     restore_accent,
+    shared_stop_words,
     stem_words,
     stop_words_of,
 )
@@ -38,8 +39,9 @@ class TextAnalyzer:
 
     Args:
         language: ISO 639-1 code; "none" for no stop words and no stemming; "auto" to detect each text's language by its stop words.
-            With "auto" a text without evidence is stemmed as English, and a query gives for each word the stem under its language
-            and under English, or under all detectable languages when it shows no evidence itself, so that it meets texts of any.
+            With "auto" a text without evidence is stemmed as English, and loses only the words that are stop words of more than one
+            language. A query gives for each word the stem under its language and under English, or under all detectable languages
+            when it shows no evidence itself, so that it meets texts of any. Name the language where you know it: it finds better.
         stem: whether to stem.
         stop_words: words to drop instead of the language's list; compared in lower case, before stemming.
         token_pattern: a regular expression that finds the words in the lower-case text instead of the rules above. Nothing is then
@@ -75,14 +77,20 @@ class TextAnalyzer:
         """The terms of a text of the corpus, in order, repeated as often as they occur."""
         if self.language != AUTO:
             return self._terms(text, self.language)
-        return self._terms(text, detect_language(text) or FALLBACK)
+        return self._terms(text, detect_language(text))
 
     def query_tokens(self, text: str) -> list[str]:
-        """The terms to look up for a question; a repeated word gives its terms again, the variants of one word differ."""
-        if self.language != AUTO:
-            return self._query_terms(text, (self.language,), self.language)
-        detected = detect_language(text)
-        return self._query_terms(text, tuple(dict.fromkeys((detected, FALLBACK))) if detected else DETECTED, detected or NONE)
+        """The terms to look up for a question: those of `query_groups`, one after the other."""
+        return [term for group in self.query_groups(text) for term in group]
+
+    def query_groups(self, text: str) -> list[tuple[str, ...]]:
+        """For each word of a question, repeated as often as it occurs, the terms that it may have in the corpus: one, or several with "auto".
+
+        Example:
+            >>> TextAnalyzer("en").query_groups("running shoes"), TextAnalyzer("auto").query_groups("Häuser")
+            ([('run',), ('shoe',)], [('haus', 'hauser')])
+        """
+        return [terms for _, terms in self._query_words(text)]
 
     def query_surfaces(self, text: str) -> dict[str, str]:
         """For each term of a question the word, in lower case, that it came from first.
@@ -91,15 +99,10 @@ class TextAnalyzer:
             >>> TextAnalyzer("en").query_surfaces("Apple's revenues")
             {'appl': "apple's", 'revenu': 'revenues'}
         """
-        if self.token_pattern is not None:
-            words: list[str] = _compiled(self.token_pattern).findall(text.lower())
-        else:
-            words = [surface.lower() for _, surface, _ in pieces_of(text)]
         surfaces: dict[str, str] = {}
-        languages = DETECTED if self.language == AUTO else (self.language,)
-        for word in words:
-            for term in self._query_terms(word, languages, NONE):
-                surfaces.setdefault(term, word)
+        for surface, terms in self._query_words(text):
+            for term in terms:
+                surfaces.setdefault(term, surface)
         return surfaces
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,29 +122,39 @@ class TextAnalyzer:
         stop_words = data["stop_words"]
         return cls(data["language"], data["stem"], None if stop_words is None else frozenset(stop_words), data["token_pattern"])
 
-    def _stops(self, language: str) -> frozenset[str]:
+    def _stops(self, language: str | None) -> frozenset[str]:
         if self.stop_words is not None:
             return self.stop_words
+        if language is None:
+            return shared_stop_words()
         return frozenset() if language == NONE else stop_words_of(language)
 
-    def _terms(self, text: str, language: str) -> list[str]:
-        stops = self._stops(language)
-        if self.token_pattern is not None:
-            found: list[str] = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
-            return stem_words(language, found) if self.stem and language != NONE else found
-        return [term for piece in pieces_of(text) for term in _piece_terms(piece, language, self.stem, stops)]
+    def _terms(self, text: str, language: str | None) -> list[str]:
+        stops, stemmer = self._stops(language), self._stemmer(language or FALLBACK)
+        if self.token_pattern is None:
+            return [term for piece in pieces_of(text) for term in _piece_terms(piece, language or NONE, stemmer, stops)]
+        found: list[str] = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
+        return found if stemmer == NONE else stem_words(stemmer, found)
 
-    def _query_terms(self, text: str, languages: Sequence[str], stop_language: str) -> list[str]:
-        """For each word the distinct terms it has under the languages; stop words are those of `stop_language`."""
-        stops = self._stops(stop_language)
-        if self.token_pattern is not None:
-            words = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
-            return [term for word in words for term in dict.fromkeys(self._stemmed(word, language) for language in languages)]
-        kept = (word for piece in pieces_of(text) for word in _kept_words(piece, stop_language, stops) if not word.corpus_only)
-        return [term for word in kept for term in dict.fromkeys(_term(word, language, self.stem) for language in languages)]
+    def _stemmer(self, language: str) -> str:
+        return language if self.stem else NONE
 
-    def _stemmed(self, word: str, language: str) -> str:
-        return stem_words(language, [word])[0] if self.stem and language != NONE else word
+    def _query_words(self, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each word of a question as written, in lower case, with the distinct terms it may have."""
+        language = detect_language(text) if self.language == AUTO else self.language
+        stops, candidates = self._stops(language), (language,)
+        if self.language == AUTO:
+            candidates = DETECTED if language is None else (language, FALLBACK)
+        stemmers = [self._stemmer(candidate) for candidate in candidates if candidate is not None]
+        if self.token_pattern is not None:
+            for word in _compiled(self.token_pattern).findall(text.lower()):
+                if word not in stops:
+                    yield word, tuple(dict.fromkeys(word if stemmer == NONE else stem_words(stemmer, [word])[0] for stemmer in stemmers))
+            return
+        for piece in pieces_of(text):
+            for word in _kept_words(piece, language or NONE, stops):
+                if not word.corpus_only:
+                    yield piece[1].lower(), tuple(dict.fromkeys(_term(word, stemmer) for stemmer in stemmers))
 
 
 @lru_cache(maxsize=64)
@@ -155,13 +168,13 @@ def _compiled(pattern: str) -> "re.Pattern[str]":
     return compiled
 
 
-def _piece_terms(piece: Piece, language: str, stem: bool, stops: frozenset[str]) -> tuple[str, ...]:
+def _piece_terms(piece: Piece, language: str, stemmer: str, stops: frozenset[str]) -> tuple[str, ...]:
     reader = _read_once if len(piece[1]) <= MAX_WORD_CHARS else _read
-    return reader(piece, language, stem, stops)
+    return reader(piece, language, stemmer, stops)
 
 
-def _read(piece: Piece, language: str, stem: bool, stops: frozenset[str]) -> tuple[str, ...]:
-    return tuple(_term(word, language, stem) for word in _kept_words(piece, language, stops))
+def _read(piece: Piece, language: str, stemmer: str, stops: frozenset[str]) -> tuple[str, ...]:
+    return tuple(_term(word, stemmer) for word in _kept_words(piece, language, stops))
 
 
 _read_once = lru_cache(maxsize=1 << 17)(_read)
@@ -174,7 +187,7 @@ def _kept_words(piece: Piece, language: str, stops: frozenset[str]) -> Iterator[
             yield word
 
 
-def _term(word: Word, language: str, stem: bool) -> str:
-    if word.literal or not stem or language == NONE:
+def _term(word: Word, stemmer: str) -> str:
+    if word.literal or stemmer == NONE:
         return fold(word.text)
-    return fold(stem_words(language, [restore_accent(language, word.text)])[0])
+    return fold(stem_words(stemmer, [restore_accent(stemmer, word.text)])[0])

@@ -101,6 +101,17 @@ def test_a_repeated_query_term_counts_for_each_occurrence():
     assert store.search("a a", top_k=1)[0][1] == pytest.approx(2 * store.search("a", top_k=1)[0][1])
 
 
+def test_the_terms_of_one_query_word_count_as_one_term():
+    texts = {"fr": "Les données de la société sont conservées", "en": "She is donning a coat and was there", "x": "Données"}
+    store = filled(texts, TextAnalyzer())
+    assert len(store.analyzer.query_groups("données")[0]) > 1
+    scores = dict(store.search("données", top_k=9))
+    idf = np.log((3 - 3 + 0.5) / (3 + 0.5) + 1)
+    assert all(score <= idf * 2.5 for score in scores.values())
+    assert set(scores) == {"fr", "en", "x"}
+    assert sum(store.explain("données", "x").values()) == pytest.approx(scores["x"])
+
+
 def test_counts_can_be_stored_elsewhere_and_added_without_analysing_again():
     one, two = filled({"1": "a b a"}), PostingsStore(PLAIN)
     two.add_term_counts(["1"], [one.term_counts("a b a")])

@@ -119,6 +119,19 @@ def test_auto_gives_a_text_one_term_a_word_and_a_query_its_variants_once():
     assert analyzer.query_tokens("What is the running of it?") == ["run"]
 
 
+def test_the_terms_of_one_query_word_are_one_group():
+    assert TextAnalyzer("fr").query_groups("données des élèves, données") == [("don",), ("elev",), ("don",)]
+    groups = TextAnalyzer().query_groups("données élèves")
+    assert len(groups) == 2
+    assert all({term for (term,) in TextAnalyzer(language).query_groups("données élèves")} <= {*groups[0], *groups[1]} for language in ("fr", "en", "de"))
+
+
+def test_a_text_without_evidence_loses_the_function_words_of_several_languages():
+    assert TextAnalyzer().tokens("Carte de séjour") == ["cart", "sejour"]
+    assert TextAnalyzer().query_tokens("Carte de séjour")[0] == "cart"
+    assert "de" not in TextAnalyzer().query_tokens("Carte de séjour")
+
+
 @pytest.mark.parametrize("language", ["en", "fr", "de"])
 def test_a_token_pattern_reproduces_bm25s(language):
     import Stemmer

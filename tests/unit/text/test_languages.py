@@ -1,14 +1,22 @@
 import pytest
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.text.languages import DETECTED, LANGUAGES, check_language, detect_language, fold, stem_words, stop_words_of
+from llama_index_advanced_rag.text.languages import DETECTED, LANGUAGES, check_language, detect_language, fold, shared_stop_words, stem_words, stop_words_of
 
 
 @pytest.mark.parametrize(
     ("language", "texts"),
     [
         ("en", ["What is Apple's revenue?", "Net sales in the quarter were higher", "Who won?", "How do I cancel the contract?"]),
-        ("fr", ["Quel est le prix de l'or ?", "Comment exercer mon droit d'accès ?", "La recherche hybride combine dense et sparse"]),
+        (
+            "fr",
+            [
+                "Quel est le prix de l'or ?",
+                "Comment exercer mon droit d'accès ?",
+                "La recherche hybride combine dense et sparse",
+                "La sécurité des données",
+            ],
+        ),
         ("de", ["Was ist ein Vertrag?", "Die Katze liegt auf dem Tisch", "Wie hoch war der Umsatz im dritten Quartal?"]),
         ("es", ["¿Cuál es la capital de España?", "Los ingresos de la empresa aumentaron en 2023", "El gato duerme en la mesa"]),
         ("it", ["Quanto costa il biglietto per la città?", "Il gatto è sul tavolo e dorme", "Dove si trova la sede della società?"]),
@@ -20,7 +28,25 @@ def test_languages_are_told_apart(language, texts):
     assert [detect_language(text) for text in texts] == [language] * len(texts)
 
 
-@pytest.mark.parametrize("text", ["", "AAPL 10-Q 2023", "revenue growth", "die hard", "or prix", "東京都", "81,797 29,359", "Ключевая ставка", "a"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "AAPL 10-Q 2023",
+        "revenue growth",
+        "die hard",
+        "or prix",
+        "la Casa de Papel",
+        "El Niño",
+        "der Spiegel",
+        "Le Monde",
+        "La La Land",
+        "東京都",
+        "81,797 29,359",
+        "Ключевая ставка",
+        "a",
+    ],
+)
 def test_no_evidence_is_no_language(text):
     assert detect_language(text) is None
 
@@ -37,6 +63,11 @@ def test_question_words_and_unaccented_forms_are_stop_words():
     assert {"quel", "quelles", "comment", "pourquoi", "où", "à", "a", "même", "meme"} <= stop_words_of("fr")
     assert {"what", "which", "how", "who", "the"} <= stop_words_of("en")
     assert {"was", "wie", "warum", "für", "fur"} <= stop_words_of("de")
+
+
+def test_shared_stop_words_are_function_words_in_any_language():
+    assert {"de", "la", "in", "que"} <= shared_stop_words()
+    assert not {"or", "not", "no", "non", "the", "und"} & shared_stop_words()
 
 
 @pytest.mark.parametrize("language", list(LANGUAGES))
