@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from llama_index_advanced_rag.answering.context import NumberedSentence, inert
@@ -14,14 +14,17 @@ from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 Words = frozenset[str]
 
 _SENTENCE_SHARE, _NODE_SHARE = 0.7, 0.3
+_LABEL_SHARE = 0.4  # of a row of figures: how much of its label the question says
 _KIND_BONUS = 0.15
 _RANK_DECAY = 0.05
 _KEEP_ABOVE = 0.6  # of the best score
 _SAME_ABOVE = 0.8  # share of common words from which two sentences say the same
-_LEAST_COVERAGE, _ENOUGH_WORDS = 0.5, 6
+_LEAST_COVERAGE, _ENOUGH_WORDS = 0.4, 6
 _NAME_WEIGHT = 2.0
 _NAME = re.compile(r"(?<=[\w,;:(] )[A-ZÀ-ÖØ-Þ][\w'’.-]*")
 _LEAST_SIMILARITY, _LEAST_LEAD = 0.5, 0.1
+_SIMILARITY_SHARE = 0.3
+_COMPARED, _COMPARED_WITHOUT_WORDS = 16, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +47,36 @@ def extract_sentences(
     sentences: Sequence[NumberedSentence],
     *,
     analyzer: TextAnalyzer,
-    similarities: Sequence[float] | None = None,
+    similarities: Mapping[int, float] | None = None,
     max_sentences: int = 3,
 ) -> list[Extract]:
     """Choose the sentences that answer a question; none when no passage does.
 
-    Words of the question are weighted by `ln(1 + n / n(word))` over the n sentences. `words = 0.7 x share of the question in
-    the sentence + 0.3 x share in its node and title`; with
-    similarities, half of that and half of the similarity scaled to 0-1. Score = (words + 0.15 when the sentence holds the kind
-    of thing asked for) / (1 + 0.05 (node rank - 1)). A row of figures speaks together with the head of its table, the sentence
-    behind a question (FAQ) with that question, the first one of a document with its title. A question is no answer, nor is a
-    heading that only repeats the question.
+    Words of the question are weighted by `ln(1 + n / n(word))` over the n sentences. Score = (0.7 x share of the question in
+    the sentence + 0.3 x share in its node and title + 0.15 when the sentence holds the kind of thing asked for) / (1 + 0.05
+    (node rank - 1)). With similarities, 0.3 of the score of prose is its similarity, scaled from 0 to the best score.
 
-    A sentence that (so completed) has a word of the question is relevant when its node and title have half of the question's words (a name
-    counts twice) or 6 of them; any sentence is when its similarity is at least 0.5 and 0.1 above the median.
+    A row of figures speaks together with the head of its table, and 0.4 of its share is how much of its label the question
+    says: "Total net sales" fits better than "Percentage of total net sales". The sentence behind a question (FAQ) speaks with
+    that question, the first one of a document with its title. A question is no answer, nor is a heading that only repeats it.
+
+    A sentence that, so completed, has a word of the question is relevant when its node and title have 0.4 of the question's
+    words (a name counts twice) or 6 of them. Where there is none, sentences are whose similarity is at least 0.5 and 0.1 above
+    the median.
 
     Args:
         question: the question.
         sentences: the numbered sentences of the context, in order.
         analyzer: turns question and sentences into comparable words.
-        similarities: cosine of question and sentence, one a sentence; None = words only.
+        similarities: sentence number -> cosine with the question, at least for `sentences_to_compare`; None = words only.
         max_sentences: most sentences returned.
 
     Returns:
         At most `max_sentences`, no two saying the same: nodes by their best score, within a node as the text runs.
     """
-    scored = _score(question, sentences, analyzer, similarities)
-    scored.sort(key=lambda item: (-item[0].score, item[0].sentence.number))
+    scored = _score(question, sentences, analyzer)
+    if similarities:
+        scored = _ranked(_blended(scored, similarities) if scored else _leading(sentences, similarities, analyzer))
     chosen: list[tuple[Extract, Words]] = []
     for extract, words in scored:
         if len(chosen) == max_sentences or extract.score < _KEEP_ABOVE * scored[0][0].score:
@@ -78,6 +84,12 @@ def extract_sentences(
         if not any(_same(words, other) for _, other in chosen):
             chosen.append((extract, words))
     return _in_reading_order([extract for extract, _ in chosen])
+
+
+def sentences_to_compare(question: str, sentences: Sequence[NumberedSentence], *, analyzer: TextAnalyzer) -> list[NumberedSentence]:
+    """The sentences worth an embedding: the 16 best by their words; where no words fit, the first 48."""
+    scored = _score(question, sentences, analyzer)
+    return [extract.sentence for extract, _ in scored[:_COMPARED]] or list(sentences[:_COMPARED_WITHOUT_WORDS])
 
 
 def compose_answer(extracts: Sequence[Extract]) -> list[str]:
@@ -91,7 +103,7 @@ def compose_answer(extracts: Sequence[Extract]) -> list[str]:
         piece = _quoted(extract.sentence)
         if extract.head is not None and extract.head.number not in said:
             said.add(extract.head.number)
-            piece = f"{_quoted(extract.head)}: {piece}"
+            piece = f"{inert(extract.head.text).rstrip(': ')} [{extract.head.number}]: {piece}"
         joint = "" if previous is None else " " if previous.sentence.text.endswith((".", "!", "?", "…")) and extract.head is None else "\n"
         pieces.append(joint + piece)
     return pieces
@@ -101,7 +113,12 @@ def _quoted(sentence: NumberedSentence) -> str:
     return f"{inert(sentence.text)} [{sentence.number}]"
 
 
-def _score(question: str, sentences: Sequence[NumberedSentence], analyzer: TextAnalyzer, similarities: Sequence[float] | None) -> list[tuple[Extract, Words]]:
+def _ranked(scored: Iterable[tuple[Extract, Words]]) -> list[tuple[Extract, Words]]:
+    return sorted(scored, key=lambda item: (-item[0].score, item[0].sentence.number))
+
+
+def _score(question: str, sentences: Sequence[NumberedSentence], analyzer: TextAnalyzer) -> list[tuple[Extract, Words]]:
+    """The relevant sentences scored by their words, best first."""
     asked = frozenset(analyzer.query_tokens(question))
     words = [frozenset(analyzer.tokens(sentence.text)) for sentence in sentences]
     weights = _weights(asked, words)
@@ -110,21 +127,19 @@ def _score(question: str, sentences: Sequence[NumberedSentence], analyzer: TextA
     nodes = _node_words(sentences, words, titles)
     heads = _heads(sentences)
     kind = answer_kind(question)
-    close, leading = _scaled(similarities, len(sentences))
     result: list[tuple[Extract, Words]] = []
     for index, sentence in enumerate(sentences):
         own, node = words[index], nodes[sentence.node_id]
         head = heads.get(index)
         spoken = own | (words[head] if head is not None else _said_before(index, sentences, words, titles))
         relevant = bool(spoken & asked) and (_share(node, needed) >= _LEAST_COVERAGE or len(node & asked) >= _ENOUGH_WORDS)
-        if _says_nothing(sentence.text, own, asked) or not (relevant or leading[index]):
+        if _says_nothing(sentence.text, own, asked) or not relevant:
             continue
-        by_words = _SENTENCE_SHARE * _share(spoken, weights) + _NODE_SHARE * _share(node, weights)
-        base = by_words if similarities is None else (by_words + close[index]) / 2
+        by_words = _SENTENCE_SHARE * _own_share(sentence.text, own, spoken, weights) + _NODE_SHARE * _share(node, weights)
         bonus = _KIND_BONUS if gives(kind, sentence.text, question=question) else 0.0
-        score = (base + bonus) / (1 + _RANK_DECAY * (sentence.node_rank - 1))
+        score = (by_words + bonus) / (1 + _RANK_DECAY * (sentence.node_rank - 1))
         result.append((Extract(sentence, score, None if head is None else sentences[head]), own))
-    return result
+    return _ranked(result)
 
 
 def _weights(asked: Words, documents: Sequence[Words]) -> dict[str, float]:
@@ -141,6 +156,15 @@ def _needed(question: str, asked: Words, analyzer: TextAnalyzer) -> dict[str, fl
 def _share(words: Words, weights: Mapping[str, float]) -> float:
     total = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in words) / total if total else 0.0
+
+
+def _own_share(text: str, own: Words, spoken: Words, weights: Mapping[str, float]) -> float:
+    coverage = _share(spoken, weights)
+    if not is_data_row(text):
+        return coverage
+    label = [word for word in own if not word[:1].isdigit()]
+    fit = sum(word in weights for word in label) / len(label) if label else 0.0
+    return (1 - _LABEL_SHARE) * coverage + _LABEL_SHARE * fit
 
 
 def _node_words(sentences: Sequence[NumberedSentence], words: Sequence[Words], titles: Mapping[str, Words]) -> dict[str, Words]:
@@ -175,13 +199,29 @@ def _heads(sentences: Sequence[NumberedSentence]) -> dict[int, int]:
     return heads
 
 
-def _scaled(similarities: Sequence[float] | None, n: int) -> tuple[list[float], list[bool]]:
-    if not similarities:
-        return [0.0] * n, [False] * n
-    low, high, middle = min(similarities), max(similarities), median(similarities)
-    width = (high - low) or 1.0
-    leading = [value >= _LEAST_SIMILARITY and value - middle >= _LEAST_LEAD for value in similarities]
-    return [(value - low) / width for value in similarities], leading
+def _blended(scored: Sequence[tuple[Extract, Words]], similarities: Mapping[int, float]) -> list[tuple[Extract, Words]]:
+    """Scores of prose mixed with its similarity; embedding models cannot read rows of figures, so these keep their score."""
+    known = [similarities[extract.sentence.number] for extract, _ in scored if extract.sentence.number in similarities]
+    if not known:
+        return list(scored)
+    low, width, best = min(known), (max(known) - min(known)) or 1.0, scored[0][0].score
+    return [(_closer(extract, similarities, low=low, scale=best / width), words) for extract, words in scored]
+
+
+def _closer(extract: Extract, similarities: Mapping[int, float], *, low: float, scale: float) -> Extract:
+    similarity = similarities.get(extract.sentence.number)
+    if similarity is None or is_data_row(extract.sentence.text):
+        return extract
+    return replace(extract, score=(1 - _SIMILARITY_SHARE) * extract.score + _SIMILARITY_SHARE * (similarity - low) * scale)
+
+
+def _leading(sentences: Sequence[NumberedSentence], similarities: Mapping[int, float], analyzer: TextAnalyzer) -> list[tuple[Extract, Words]]:
+    least = max(_LEAST_SIMILARITY, median(similarities.values()) + _LEAST_LEAD)
+    return [
+        (Extract(sentence, similarities[sentence.number]), frozenset(analyzer.tokens(sentence.text)))
+        for sentence in sentences
+        if similarities.get(sentence.number, 0.0) >= least and not sentence.text.endswith("?")
+    ]
 
 
 def _same(one: Words, other: Words) -> bool:

@@ -17,6 +17,7 @@ from llama_index_advanced_rag.answering.context import NumberedContext, escape_t
 from llama_index_advanced_rag.answering.support import SupportReport, check_support
 from llama_index_advanced_rag.retrievers.base import own_bundle
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
+from llama_index_advanced_rag.text.languages import FALLBACK
 from llama_index_advanced_rag.trace import Evidence, Level, RetrievalTrace, capture_trace
 from llama_index_advanced_rag.usage import UsageLedger, capture_usage, current_ledger
 
@@ -115,7 +116,7 @@ class Turn:
         if self.language != "auto":
             return TextAnalyzer(self.language)
         sample = " ".join(sentence.text for sentence in self.context.sentences[:20])
-        return TextAnalyzer(detect_language(self.question) or detect_language(sample) or "auto")
+        return TextAnalyzer(detect_language(self.question) or detect_language(sample) or FALLBACK)
 
     @property
     def prompt_variables(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Writes the answer of a turn: by an LLM that cites numbered sentences, or by quoting the best of them."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,8 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_advanced_rag._concurrency import in_thread
-from llama_index_advanced_rag.answering.context import inert, number_sentences
-from llama_index_advanced_rag.answering.extractive import compose_answer, extract_sentences
+from llama_index_advanced_rag.answering.context import NumberedSentence, inert, number_sentences
+from llama_index_advanced_rag.answering.extractive import compose_answer, extract_sentences, sentences_to_compare
 from llama_index_advanced_rag.answering.turn import Turn
 from llama_index_advanced_rag.answering.wording import broken_off, empty_question, no_answer
 from llama_index_advanced_rag.prompts import GROUNDED_ANSWER
@@ -150,7 +150,7 @@ class AnswerWriter:
             turn.note("info", f"The context has {room} instead of {self.max_context_tokens} tokens, because the LLM's window has {about_llm.context_window}.")
         return min(room, self.max_context_tokens)
 
-    def _quote(self, turn: Turn, reason: str, similarities: Sequence[float] | None) -> list[str]:
+    def _quote(self, turn: Turn, reason: str, similarities: Mapping[int, float] | None) -> list[str]:
         """Pieces of the quoted answer, or the sentence that says why there is none."""
         language = turn.message_language
         if not turn.question:
@@ -166,25 +166,34 @@ class AnswerWriter:
             turn.write(piece)
         turn.end_text()
 
-    def _similarities(self, turn: Turn) -> list[float] | None:
-        if self.embed_model is None or not turn.context.sentences:
+    def _similarities(self, turn: Turn) -> dict[int, float] | None:
+        sentences = self._to_compare(turn)
+        if self.embed_model is None or not sentences:
             return None
         try:
             query = self.embed_model.get_query_embedding(turn.question)
-            return _cosines(query, self.embed_model.get_text_embedding_batch(_texts(turn)))
+            return _cosines(query, self.embed_model.get_text_embedding_batch(_texts(sentences)), sentences)
         except Exception as error:  # noqa: BLE001 - words alone choose then; the turn says so
-            turn.note("warning", f"Sentences are chosen by their words only, because the embedding model failed: {error!r}")
-            return None
+            return _without_similarities(turn, error)
 
-    async def _asimilarities(self, turn: Turn) -> list[float] | None:
-        if self.embed_model is None or not turn.context.sentences:
+    async def _asimilarities(self, turn: Turn) -> dict[int, float] | None:
+        sentences = await in_thread(self._to_compare, turn)
+        if self.embed_model is None or not sentences:
             return None
         try:
             query = await self.embed_model.aget_query_embedding(turn.question)
-            return _cosines(query, await self.embed_model.aget_text_embedding_batch(_texts(turn)))
+            return _cosines(query, await self.embed_model.aget_text_embedding_batch(_texts(sentences)), sentences)
         except Exception as error:  # noqa: BLE001 - as in _similarities
-            turn.note("warning", f"Sentences are chosen by their words only, because the embedding model failed: {error!r}")
-            return None
+            return _without_similarities(turn, error)
+
+    def _to_compare(self, turn: Turn) -> list[NumberedSentence]:
+        if self.embed_model is None or not turn.question:
+            return []
+        return sentences_to_compare(turn.question, turn.context.sentences, analyzer=turn.analyzer)
+
+
+def _without_similarities(turn: Turn, error: Exception) -> None:
+    turn.note("warning", f"Sentences are chosen by their words only, because the embedding model failed: {error!r}")
 
 
 def _failure(error: Exception) -> str:
@@ -195,14 +204,15 @@ def _shown(piece: str) -> list[str]:
     return [piece] if piece else []
 
 
-def _texts(turn: Turn) -> list[str]:
-    return [inert(sentence.text) for sentence in turn.context.sentences]
+def _texts(sentences: Sequence[NumberedSentence]) -> list[str]:
+    return [inert(sentence.text) for sentence in sentences]
 
 
-def _cosines(query: Sequence[float], vectors: Sequence[Sequence[float]]) -> list[float]:
+def _cosines(query: Sequence[float], vectors: Sequence[Sequence[float]], sentences: Sequence[NumberedSentence]) -> dict[int, float]:
     import numpy as np
 
     matrix: Any = np.asarray(vectors, dtype=np.float32)
     row: Any = np.asarray(query, dtype=np.float32)
     norms = np.linalg.norm(matrix, axis=1) * np.linalg.norm(row)
-    return [float(value) for value in (matrix @ row) / np.where(norms == 0, 1, norms)]
+    values = (matrix @ row) / np.where(norms == 0, 1, norms)
+    return {sentence.number: float(value) for sentence, value in zip(sentences, values, strict=True)}

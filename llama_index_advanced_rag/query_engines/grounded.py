@@ -29,6 +29,7 @@ from llama_index_advanced_rag.answering.turn import Turn, open_turn
 from llama_index_advanced_rag.answering.writer import AnswerWriter
 from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentError
 from llama_index_advanced_rag.prompts import GROUNDED_ANSWER, GROUNDED_ANSWER_PROMPT
+from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 dispatcher = get_dispatcher(__name__)
 logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class GroundedQueryEngine(BaseQueryEngine):
         callback_manager: LlamaIndex's; None = `Settings.callback_manager`.
 
     Raises:
-        ConfigurationError: a limit is below 1.
+        ConfigurationError: a limit is below 1, or the language is unknown.
 
     Example:
         >>> from llama_index.core.schema import TextNode
@@ -90,6 +91,7 @@ class GroundedQueryEngine(BaseQueryEngine):
         for name, value in (("max_context_tokens", max_context_tokens), ("max_sentences", max_sentences)):
             if value < 1:
                 raise ConfigurationError(f"{name} is {value!r}. It must be at least 1.")
+        TextAnalyzer(language)  # refuses an unknown one now, not at the first question
         super().__init__(callback_manager=callback_manager or Settings.callback_manager)
         self._retriever = retriever
         self._node_postprocessors = list(node_postprocessors or [])

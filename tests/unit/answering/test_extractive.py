@@ -4,7 +4,7 @@ import pytest
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_advanced_rag.answering.context import NumberedContext, number_sentences
-from llama_index_advanced_rag.answering.extractive import Extract, compose_answer, extract_sentences
+from llama_index_advanced_rag.answering.extractive import Extract, compose_answer, extract_sentences, sentences_to_compare
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 ENGLISH, FRENCH = TextAnalyzer("en"), TextAnalyzer("fr")
@@ -111,9 +111,24 @@ def test_similarity_finds_what_words_do_not() -> None:
     context = context_of("Physicians earn well. Trees grow slowly. Rain falls in spring. Stones are hard.")
     question = "How are doctors paid?"
     assert chosen(question, context) == []
-    assert chosen(question, context, similarities=[0.8, 0.1, 0.1, 0.2]) == ["Physicians earn well."]
-    assert chosen(question, context, similarities=[0.3, 0.1, 0.1, 0.2]) == []
-    assert chosen(question, context, similarities=[0.81, 0.8, 0.79, 0.8]) == []  # a model whose cosines are all high
+    assert chosen(question, context, similarities={1: 0.8, 2: 0.1, 3: 0.1, 4: 0.2}) == ["Physicians earn well."]
+    assert chosen(question, context, similarities={1: 0.3, 2: 0.1, 3: 0.1, 4: 0.2}) == []
+    assert chosen(question, context, similarities={1: 0.81, 2: 0.8, 3: 0.79, 4: 0.8}) == []  # a model whose cosines are all high
+
+
+def test_similarity_decides_between_sentences_with_the_same_words() -> None:
+    context = context_of("Foxes hunt mice often. Foxes hunt hares rarely.")
+    question = "What do foxes hunt?"
+    assert chosen(question, context, max_sentences=1, similarities={1: 0.5, 2: 0.9}) == ["Foxes hunt hares rarely."]
+    assert chosen(question, context, max_sentences=1, similarities={2: 0.9}) == ["Foxes hunt mice often."]
+
+
+def test_few_sentences_are_compared() -> None:
+    context = context_of(*(f"Foxes hunt mice number {n} in the wood. Trees grow {n} metres. Rain falls {n} times." for n in range(60)))
+    compared = sentences_to_compare("What do foxes hunt?", context.sentences, analyzer=ENGLISH)
+    assert len(compared) == 16
+    assert all("Foxes" in sentence.text for sentence in compared)
+    assert len(sentences_to_compare("Xylophones?", context.sentences, analyzer=ENGLISH)) == 48
 
 
 def test_scores_fall_and_are_plain_floats() -> None:

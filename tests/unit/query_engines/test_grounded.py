@@ -406,6 +406,11 @@ def test_limits_are_checked(name: str) -> None:
         make_engine(**{name: 0})
 
 
+def test_an_unknown_language_is_refused_at_once() -> None:
+    with pytest.raises(ConfigurationError, match="klingon"):
+        GroundedQueryEngine(FixedRetriever([]), language="klingon")
+
+
 @pytest.mark.parametrize("make", [report_unused_llm, make_engine])
 def test_an_unused_settings_llm_is_said_once(make: Callable[[], object], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(grounded, "_said_unused", [])
