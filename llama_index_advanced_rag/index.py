@@ -26,7 +26,7 @@ from llama_index_advanced_rag.errors import ConfigurationError, IndexNotFoundErr
 from llama_index_advanced_rag.indexing import UpdateReport
 from llama_index_advanced_rag.modes import (
     AVAILABLE_MODES,
-    NOT_OPTIONS,
+    PARTS,
     RetrievalMode,
     accepted_names,
     build_retriever,
@@ -370,7 +370,7 @@ class CorpusIndex(UpdatableIndex):
 
     def _split(self, kwargs: dict[str, Any], mode: RetrievalMode | str) -> tuple[dict[str, Any], dict[str, Any]]:
         engine_names = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
-        retriever_names = accepted_names(retriever_class(checked_mode(mode)), without=NOT_OPTIONS)
+        retriever_names = accepted_names(retriever_class(checked_mode(mode)), without=PARTS)
         refuse_unknown(kwargs, {"the query engine": engine_names, "the retriever": retriever_names})
         return {name: value for name, value in kwargs.items() if name in engine_names}, {
             name: value for name, value in kwargs.items() if name in retriever_names

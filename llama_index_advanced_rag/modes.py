@@ -35,7 +35,8 @@ class RetrievalMode(str, Enum):
     COMMUNITY = "community"
 
 
-NOT_OPTIONS = ("retrievers", "postings", "nodes", "vector_store", "embed_model", "similarity_top_k", "filters")
+PARTS = ("retrievers", "postings", "nodes", "vector_store", "embed_model")  # given by the index, not by the user
+NOT_OPTIONS = (*PARTS, "similarity_top_k", "filters")
 AVAILABLE_MODES = (RetrievalMode.LEXICAL, RetrievalMode.DENSE, RetrievalMode.HYBRID)
 
 
