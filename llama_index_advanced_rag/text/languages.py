@@ -40,7 +40,6 @@ _FRENCH_INTERROGATIVES = (
     *("lequel", "laquelle", "lesquels", "lesquelles"),
 )
 LANGUAGES: Mapping[str, _Language] = {
-    "da": _Language("danish", "DANISH", kept=("ikke",)),
     "de": _Language("german", "GERMAN", ("nicht", "nichts", "kein", "keine", "keinem", "keinen", "keiner", "keines", "ohne", "weg"), ("wer", "wann", "warum")),
     "en": _Language("english", "EN_PLUS", ("no", "nor", "not")),
     "es": _Language(
@@ -59,7 +58,6 @@ LANGUAGES: Mapping[str, _Language] = {
     ),
     "ru": _Language("russian", "RUSSIAN", ("не", "нет", "без")),
     "sv": _Language("swedish", "SWEDISH", ("inte",)),
-    "tr": _Language("turkish", "TURKISH"),
     "zh": _Language(),
 }
 
