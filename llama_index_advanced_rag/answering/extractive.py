@@ -77,13 +77,7 @@ def extract_sentences(
     scored = _score(question, sentences, analyzer)
     if similarities:
         scored = _ranked(_blended(scored, similarities) if scored else _leading(sentences, similarities, analyzer))
-    chosen: list[tuple[Extract, Words]] = []
-    for extract, words in scored:
-        if len(chosen) == max_sentences or extract.score < _KEEP_ABOVE * scored[0][0].score:
-            break
-        if not any(_same(words, other) for _, other in chosen):
-            chosen.append((extract, words))
-    return _in_reading_order([extract for extract, _ in chosen])
+    return _in_reading_order(_distinct(scored, max_sentences))
 
 
 def sentences_to_compare(question: str, sentences: Sequence[NumberedSentence], *, analyzer: TextAnalyzer) -> list[NumberedSentence]:
@@ -222,6 +216,16 @@ def _leading(sentences: Sequence[NumberedSentence], similarities: Mapping[int, f
         for sentence in sentences
         if similarities.get(sentence.number, 0.0) >= least and not sentence.text.endswith("?")
     ]
+
+
+def _distinct(scored: Sequence[tuple[Extract, Words]], most: int) -> list[Extract]:
+    chosen: list[tuple[Extract, Words]] = []
+    for extract, words in scored:
+        if len(chosen) == most or extract.score < _KEEP_ABOVE * scored[0][0].score:
+            break
+        if not any(_same(words, other) for _, other in chosen):
+            chosen.append((extract, words))
+    return [extract for extract, _ in chosen]
 
 
 def _same(one: Words, other: Words) -> bool:
