@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks.base import CallbackManager
@@ -187,7 +186,7 @@ class CorpusIndex(UpdatableIndex):
                 "CorpusIndex keeps its own stores and takes no storage_context. Pass persist_dir=... and, for your own vectors, vector_store=..."
             )
         refuse_unknown(kwargs, {"CorpusIndex": accepted_names(cls)})
-        common = {"show_progress": show_progress, "callback_manager": callback_manager, "transformations": transformations}
+        common: dict[str, Any] = {"show_progress": show_progress, "callback_manager": callback_manager, "transformations": transformations}
         folder = kwargs.get("persist_dir")
         if overwrite and folder is not None and holds_index(Path(folder)):
             shared = {name: value for name, value in kwargs.items() if name in ("embed_model", "llm", "vector_store")}
@@ -326,7 +325,7 @@ class CorpusIndex(UpdatableIndex):
 
     def as_query_engine(  # type: ignore[override]
         self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any
-    ) -> BaseQueryEngine:
+    ) -> GroundedQueryEngine:
         """An engine that answers with citations: from an LLM if one is given here or to the index, else the best sentences.
 
         Args:
@@ -340,9 +339,8 @@ class CorpusIndex(UpdatableIndex):
         engine, retriever = self._split(kwargs, retriever_mode)
         chosen = self._chosen_llm(llm)
         embed_model = self._embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
-        return GroundedQueryEngine(
-            self.as_retriever(retriever_mode, **retriever), llm=chosen, **{"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
-        )
+        options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
+        return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
 
     def as_chat_engine(  # type: ignore[override]
         self, chat_mode: ChatMode = ChatMode.BEST, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any

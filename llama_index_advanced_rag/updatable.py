@@ -1,6 +1,6 @@
 """Changing an index: LlamaIndex's insert, update, delete and refresh, all of them over one `apply`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -198,7 +198,7 @@ def _written(documents: Sequence[Document], done: UpdateReport) -> list[bool]:
 
 
 @contextmanager
-def _progress(total: int, *, show: bool) -> Iterator[Callable[[int], object]]:
+def _progress(total: int, *, show: bool) -> Generator[Callable[[int], object], None, None]:
     if not show or not total:
         yield lambda _count: None
         return
