@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -179,7 +178,6 @@ def print_info(console: Console, facts: Mapping[str, Any]) -> None:
     for name, value in facts["index"].items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
         console.print(Text(f"{name}: ", style="bold") + Text(str(shown)))
-    table = Table("document", "title", "nodes", box=None)
+    console.print(Text("\n nodes  document", style="bold"))
     for document in facts["documents"]:
-        table.add_row(Text(document["ref_doc_id"]), Text(document["title"]), str(document["n_nodes"]))
-    console.print(table)
+        console.print(Text(f"{document['n_nodes']:>6}  {document['ref_doc_id']}") + Text(f"  {document['title']}", style="dim"))
