@@ -33,7 +33,12 @@ def build_index(docs: Path, cache: Path | None) -> CorpusIndex:
 
 def figure_in_context(nodes: Sequence[NodeWithScore], gold: Sequence[Mapping[str, str]], k: int) -> float:
     """1.0 when each gold figure stands, as a whole number, in one of the first k chunks of its file."""
-    return float(all(any(item.node.metadata["file_name"] == part["file"] and holds_figure(item.node.get_content(), part["figure"]) for item in nodes[:k]) for part in gold))
+    return float(
+        all(
+            any(item.node.metadata["file_name"] == part["file"] and holds_figure(item.node.get_content(), part["figure"]) for item in nodes[:k])
+            for part in gold
+        )
+    )
 
 
 def measure(retriever: BaseRetriever, questions: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -86,7 +91,13 @@ def main() -> None:
     gains = gains_of_hybrid(rows)
     print_table(rows, COLUMNS)
     print_table(gains, ("system", "against", "hops", "measure", "n", "points", "interval"))
-    write_result(options.json, benchmark="filings", data={"docs": options.data / "docs", "questions": question_file}, rows=rows, extra={"gains": gains, "nodes": index.info()["nodes"]})
+    write_result(
+        options.json,
+        benchmark="filings",
+        data={"docs": options.data / "docs", "questions": question_file},
+        rows=rows,
+        extra={"gains": gains, "nodes": index.info()["nodes"]},
+    )
     index.close()
 
 

@@ -64,12 +64,17 @@ def main() -> None:
     question_file = options.questions or options.data / "questions.jsonl"
     index = build_index(read_jsonl(options.data / "corpus.jsonl"), options.cache, options.embed_model)
     questions = read_jsonl(question_file)
-    rows = [{"dataset": "french-cnil", "system": name, **measure(index.as_retriever(similarity_top_k=TOP_K, **options_), questions)} for name, options_ in SYSTEMS.items()]
+    rows = [
+        {"dataset": "french-cnil", "system": name, **measure(index.as_retriever(similarity_top_k=TOP_K, **options_), questions)}
+        for name, options_ in SYSTEMS.items()
+    ]
     gains = gains_of_hybrid(rows)
     print_table(rows, COLUMNS)
     print_table(gains, ("system", "against", "measure", "points", "interval"))
     data = {"corpus": options.data / "corpus.jsonl", "questions": question_file}
-    write_result(options.json, benchmark="french", data=data, rows=rows, extra={"gains": gains, "embedding": index.info()["embedding"], "nodes": index.info()["nodes"]})
+    write_result(
+        options.json, benchmark="french", data=data, rows=rows, extra={"gains": gains, "embedding": index.info()["embedding"], "nodes": index.info()["nodes"]}
+    )
     index.close()
 
 

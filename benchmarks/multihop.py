@@ -7,7 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import Row, all_gold, gain, interval, parser, percent, print_table, ranked_documents, read_jsonl, recall, reciprocal_rank, timed_retrieval, write_result
+from common import (
+    Row,
+    all_gold,
+    gain,
+    interval,
+    parser,
+    percent,
+    print_table,
+    ranked_documents,
+    read_jsonl,
+    recall,
+    reciprocal_rank,
+    timed_retrieval,
+    write_result,
+)
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import TextNode
 

@@ -37,7 +37,9 @@ def packaged_minilm() -> SentenceTransformer:
 def recalls(rankings: Sequence[Sequence[str]], questions: Sequence[dict[str, Any]]) -> dict[str, float]:
     row = {}
     for k in (2, 5, 8):
-        row[f"R@{k}"] = round(100 * statistics.fmean(len(set(ids[:k]) & set(q["gold"])) / len(set(q["gold"])) for ids, q in zip(rankings, questions, strict=True)), 2)
+        row[f"R@{k}"] = round(
+            100 * statistics.fmean(len(set(ids[:k]) & set(q["gold"])) / len(set(q["gold"])) for ids, q in zip(rankings, questions, strict=True)), 2
+        )
     for k in (5, 8):
         row[f"all@{k}"] = round(100 * statistics.fmean(float(set(q["gold"]) <= set(ids[:k])) for ids, q in zip(rankings, questions, strict=True)), 2)
     return row
@@ -60,6 +62,14 @@ def bm25(tokenize: Tokenize, query_tokenize: Tokenize, texts: Sequence[str], ids
     return rankings
 
 
+def our_tokens() -> tuple[Tokenize, Tokenize]:
+    """The analyzer of this package for texts and for questions."""
+    from llama_index_advanced_rag.text.analyzer import TextAnalyzer
+
+    analyzer = TextAnalyzer(language="en")
+    return (lambda texts: [analyzer.tokens(text) for text in texts]), (lambda texts: [analyzer.query_tokens(text) for text in texts])
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--data", type=Path, default=Path("../shared/data/multihop"))
@@ -78,11 +88,7 @@ def main() -> None:
         rows.append({"dataset": dataset, "system": "dense", **recalls(dense(model, texts, ids, questions), questions)})
         rows.append({"dataset": dataset, "system": "bm25s", **recalls(bm25(stock, stock, texts, ids, questions), questions)})
         if options.our_tokens:
-            from llama_index_advanced_rag.text.analyzer import TextAnalyzer
-
-            analyzer = TextAnalyzer(language="en")
-            ours = bm25(lambda batch: [analyzer.tokens(text) for text in batch], lambda batch: [analyzer.query_tokens(text) for text in batch], texts, ids, questions)
-            rows.append({"dataset": dataset, "system": "bm25s-our-tokens", **recalls(ours, questions)})
+            rows.append({"dataset": dataset, "system": "bm25s-our-tokens", **recalls(bm25(*our_tokens(), texts, ids, questions), questions)})
         for row in rows[-3:]:
             print(row)
     if options.json is not None:
