@@ -109,7 +109,8 @@ class Corpus:
     def _load(self) -> None:
         """Build the arrays in memory from the rows."""
         self._version = self.database.data_version()
-        postings, vectors = PostingsStore(self.analyzer), self._external or FlatVectorStore(keep_nodes=False)
+        postings = PostingsStore(self.analyzer)
+        vectors = FlatVectorStore(keep_nodes=False) if self._external is None else self._external
         every = self.documents.iter_nodes(_BATCH)
         while nodes := list(islice(every, _BATCH)):
             ids = [node.node_id for node in nodes]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from llama_index.core import Settings, StorageContext, load_index_from_storage
+from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -261,8 +262,9 @@ def test_chat_modes_that_need_an_llm_say_so() -> None:
     for mode in (ChatMode.CONTEXT, ChatMode.CONDENSE_PLUS_CONTEXT, ChatMode.SIMPLE, ChatMode.CONDENSE_QUESTION):
         with pytest.raises(ConfigurationError, match="needs an LLM"):
             index.as_chat_engine(mode)
-    llm = ScriptedLLM(["Revenue was 81,797 million [1]."])
-    assert "81,797" in str(index.as_chat_engine(ChatMode.CONTEXT, llm=llm).chat("What was revenue?"))
+    assert isinstance(index.as_chat_engine(ChatMode.CONTEXT, llm=ScriptedLLM()), ContextChatEngine)
+    with pytest.raises(ConfigurationError, match="no chat engine for 'react' any more"):
+        index.as_chat_engine(ChatMode.REACT, llm=ScriptedLLM())
 
 
 def test_retriever_drops_into_a_plain_query_engine() -> None:
