@@ -1,10 +1,12 @@
 """A folder of documents and its index, kept in step."""
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from platformdirs import user_cache_dir
 
 from llama_index_advanced_rag.embeddings.default import resolve_embed_model
 from llama_index_advanced_rag.errors import ConfigurationError, DocumentReadError
@@ -56,8 +58,12 @@ def is_known_type(path: str) -> bool:
 
 
 def default_index_dir(docs: Path) -> Path:
-    """Where the index of a folder lives when nobody says otherwise."""
-    return docs / INDEX_FOLDER
+    """Where the index of a folder lives when nobody says otherwise: inside it, or in the user's cache when it cannot be written."""
+    inside = docs / INDEX_FOLDER
+    if inside.exists() or may_write(docs) or not docs.exists():
+        return inside
+    name = hashlib.sha256(str(docs.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return Path(user_cache_dir("advanced-rag", appauthor=False)) / f"{docs.resolve().name}-{name}"
 
 
 def may_write(folder: Path) -> bool:
@@ -74,7 +80,8 @@ def sync_folder(
 
     Args:
         docs: the folder of documents.
-        index_dir: folder of the index; None is `.advanced-rag` inside `docs`.
+        index_dir: folder of the index; None is `.advanced-rag` inside `docs`, or a folder in the user's cache if `docs` cannot be
+            written, which is said in the report.
         embed_model: as in `CorpusIndex`; an existing index must have been built with it.
         language: ISO code or "auto"; None is that of the existing index, "auto" for a new one.
         show_progress: draw progress bars on stderr.
@@ -93,6 +100,8 @@ def sync_folder(
     except BaseException:
         index.close()
         raise
+    if index_dir is None and place != docs / INDEX_FOLDER:
+        report.warnings.append(f"{str(docs)!r} cannot be written, so its index is kept in {str(place)!r}; --index-dir names another folder")
     return FolderUpdate(index, place, reading, report)
 
 
