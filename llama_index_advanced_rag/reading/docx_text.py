@@ -7,7 +7,7 @@ from typing import Any
 from llama_index_advanced_rag._optional import require
 from llama_index_advanced_rag.errors import DocumentReadError
 from llama_index_advanced_rag.reading.decoding import tidy
-from llama_index_advanced_rag.reading.formats import FileText
+from llama_index_advanced_rag.reading.file_text import FileText
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")

@@ -13,7 +13,8 @@ from llama_index.core.schema import Document
 
 from llama_index_advanced_rag._concurrency import with_progress
 from llama_index_advanced_rag.errors import DocumentReadError, MissingExtraError
-from llama_index_advanced_rag.reading.formats import FORMATS, FileText
+from llama_index_advanced_rag.reading.file_text import FileText
+from llama_index_advanced_rag.reading.formats import FORMATS
 from llama_index_advanced_rag.reading.walk import document_id, list_files
 from llama_index_advanced_rag.trace import report
 

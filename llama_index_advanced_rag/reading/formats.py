@@ -2,29 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llama_index_advanced_rag.reading.decoding import decode_text, tidy
+from llama_index_advanced_rag.reading.file_text import FileText
 
 _ATX_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _TITLE_WITHIN = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class FileText:
-    """What one file says.
-
-    Attributes:
-        text: the text; newline is the only line end.
-        title: the title the file gives itself; None when it has none.
-        page_starts: offset in `text` where each page begins, ascending; None when the format has no pages.
-        warnings: what the reader had to guess or leave out.
-    """
-
-    text: str
-    title: str | None = None
-    page_starts: tuple[int, ...] | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def read_plain(data: bytes) -> FileText:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from llama_index_advanced_rag.errors import DocumentReadError
 from llama_index_advanced_rag.reading.decoding import decode_text, tidy
-from llama_index_advanced_rag.reading.formats import FileText
+from llama_index_advanced_rag.reading.file_text import FileText
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

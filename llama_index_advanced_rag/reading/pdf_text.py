@@ -7,7 +7,7 @@ from typing import Any
 from llama_index_advanced_rag._optional import require
 from llama_index_advanced_rag.errors import DocumentReadError
 from llama_index_advanced_rag.reading.decoding import tidy
-from llama_index_advanced_rag.reading.formats import FileText
+from llama_index_advanced_rag.reading.file_text import FileText
 
 # pdfium is not thread-safe: one document at a time in the whole process.
 _PDFIUM = Lock()
