@@ -1,0 +1,79 @@
+"""Write docs/benchmarks.md from the committed result files, so that no figure is copied by hand.
+
+usage: python benchmarks/page.py [--check]
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+HIDDEN = ("per_question", "dataset")
+TITLES = {
+    "french": "French: answers of a public authority on data protection",
+    "filings": "Quarterly filings: the figure stands in the context",
+    "multihop": "Multi-hop questions: all supporting passages",
+    "reference": "Independent reference for the multi-hop sets",
+    "small_llm": "A small LLM, end to end",
+}
+INTRODUCTION = """# Measurements
+
+Made by `python benchmarks/page.py` from `benchmarks/results/*.json`, which hold every question's score. Figures are percentages
+with 95 % bootstrap intervals in brackets; a difference is paired over the same questions. The data sets are not part of the
+package; each result file names them and their sha256. Milliseconds are medians on the machine named and serve only to compare
+rows of one table. No row uses an LLM unless it says so.
+"""
+
+
+def cell(row: Mapping[str, Any], column: str) -> str:
+    """A value, with its interval when the row has one."""
+    value, bounds = row.get(column, ""), row.get(f"{column}_interval")
+    return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds else str(value)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows as a Markdown table; intervals stand in the cell of their figure."""
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in HIDDEN and not name.endswith("_interval")]
+    lead = ["dataset"] if len({row.get("dataset") for row in rows}) > 1 else []
+    columns = lead + names
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return lines + ["| " + " | ".join(cell(row, column) for column in columns) + " |" for row in rows]
+
+
+def section(result: Mapping[str, Any]) -> list[str]:
+    """One result file."""
+    name = str(result["benchmark"])
+    lines = [f"## {TITLES.get(name, name)}", ""]
+    around = result.get("surroundings")
+    if around:
+        versions = ", ".join(f"{package} {number}" for package, number in around["versions"].items() if number)
+        lines += [f"{around['cores']} cores, {around['memory_gib']} GiB, {around['machine']}, Python {around['python']}; {versions}.", ""]
+    lines += [*table(result["rows"]), ""]
+    for title, key in (("Differences", "gains"), ("Differences, sets pooled", "pooled_gains")):
+        if result.get(key):
+            lines += [f"{title}, in points:", "", *table(result[key]), ""]
+    return lines
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [INTRODUCTION]
+    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+        lines += section(json.loads(path.read_text(encoding="utf-8")))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--check", action="store_true", help="fail when the page is not what the results say")
+    if arguments.parse_args().check:
+        sys.exit(0 if PAGE.read_text(encoding="utf-8") == page() else "docs/benchmarks.md is out of date: run python benchmarks/page.py")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
