@@ -9,7 +9,7 @@ Span = tuple[int, int]
 _LINE = re.compile(r"[^\r\n\f\v\x85\u2028\u2029]+")
 _ITEM = re.compile(r"(?:[-*+•·▪◦‣●○■□–—]|\(?\d{1,3}[.)]|\([a-zA-Z]{1,4}\)|[a-zA-Z][.)]|[ivx]{1,5}[.)])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s|={3,}$|-{3,}$|\*{3,}$")
-_COLUMNS = re.compile(r"\|.*\||\S\t+\S.*\t|\S {3,}\S.* {3,}\S")
+_COLUMNS = re.compile(r"\|.*\||\S \| \S|\S\t+\S.*\t|\S {3,}\S.* {3,}\S")
 _CELL = re.compile(r"[($€£¥+\-−–—]*\d[\d.,\u00a0\u202f]*\d[%)]*|[($€£¥+\-−–—]*\d[%)]*|[$€£¥%)—–-]+|n/?a", re.IGNORECASE)
 _MAX_ROW_CHARS = 400
 _MAX_WIDTH = 200
@@ -33,7 +33,7 @@ def prose_blocks(text: str) -> Iterator[Span]:
     r"""Spans of consecutive lines that may hold a running sentence; every visible character is in exactly one of them.
 
     A blank line, a row of a table, a list item or a heading begins a new block. A line ends its block when it is clearly
-    shorter than the text is wide (the end of a paragraph, a title) and the next one does not go on in lower case.
+    shorter than the text is wide (the end of a paragraph, a title) or ends with a colon, and the next one does not go on in lower case.
 
     Example:
         >>> text = "Results\nNet sales rose in the\nquarter.\n- one\n- two\nTotal 10 20\nCosts 5 6\n"
@@ -89,7 +89,7 @@ def _continues(text: str, line: _Line, after: _Line, width: int) -> bool:
         return False
     if after.first.islower():
         return True
-    if after.is_row:
+    if after.is_row or line.last == ":":
         return False
     if line.last in _CONTINUES:
         return True

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from llama_index_advanced_rag.text.lines import Span, prose_blocks
 
 if TYPE_CHECKING:
-    from nltk.tokenize.punkt import PunktSentenceTokenizer
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
 MAX_SENTENCE_CHARS = 1000
 PIECE_CHARS = 400
@@ -45,12 +45,16 @@ _PUNKT_LANGUAGES = {
 # Punkt learnt its abbreviations from newspapers; these are common in reports, law and science.
 _MORE_ABBREVIATIONS = {
     "english": "al approx art cf ch co corp dept dr e.g ed eq eqs fig figs i.e inc jr ltd mr mrs ms no nos pp prof sec sr st u.k u.s vol vs",
-    "french": "al art av bd cf chap dr etc ex fig fr m me mgr mlle mm mme mmes n no p.ex pp pr ste st vol éd",
+    # "L.", "R." and "D." are the parts of a French code: "article L. 411-1".
+    "french": "al art av bd cf chap d dr etc ex fig fr l m me mgr mlle mm mme mmes n no p.ex pp pr r ste st vol éd",
     "german": "abb abs art bzw d.h dr ggf inkl nr prof s.o str u.a usw vgl z.b zzgl",
 }
 # Sentence ends that Punkt does not know; they need no space after them.
 _OTHER_ENDS = re.compile(r"[。！？｡؟۔।॥]+[」』”’）)\"']*")
 _MAYBE_END = re.compile(r"[.!?][\"'”’»)\]]{0,3}\s")
+_GLUED_END = re.compile(r"(?<=[^\W_])[.!?](?=[^\W\d_][\w'’])|(?<=[)»”])[.!?](?=[^\W\d_][\w'’])")
+_NOT_A_WORD = re.compile(r"[\d./@_\\:=#&(\[]|[^\W\d_A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ]")
+_LONGEST_WORD, _LONGEST_LABEL = 40, 3
 _ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]")
 _WHITE_SPACE = re.compile(r"\s")
 
@@ -60,7 +64,8 @@ def sentence_spans(text: str, *, language: str = "auto") -> list[Span]:
 
     Spans are in order, do not overlap, begin and end with a visible character, and together hold every visible character. A row
     of a table, a list item, a heading and a line of its own are one span each; lines that continue a sentence are read
-    together. A "sentence" of more than 1,000 characters is cut at line ends, else at white space, about every 400 characters.
+    together. A space may be missing behind a full stop ("in 2014.It is"); names like "www.Example.com" stay whole. A "sentence"
+    of more than 1,000 characters is cut at line ends, else at white space, about every 400 characters.
     Time is linear in the length of the text.
 
     Args:
@@ -73,7 +78,8 @@ def sentence_spans(text: str, *, language: str = "auto") -> list[Span]:
         ['Sales rose 2.5 % in the U.S. market.', 'See No. 5!', 'Total 10 20']
 
     Source: Kiss & Strunk 2006, "Unsupervised Multilingual Sentence Boundary Detection", as built into nltk. Ours are the
-    handling of lines, more abbreviations, the sentence ends of CJK, Arabic and Indic scripts, and the cut of long sentences.
+    handling of lines, more abbreviations, glued sentences, the sentence ends of CJK, Arabic and Indic scripts, and the cut of
+    long sentences.
     """
     if not text or text.isspace():
         return []
@@ -98,8 +104,15 @@ def _punkt_language(text: str, language: str) -> str:
 
 @lru_cache(maxsize=4)
 def _punkt(name: str) -> "PunktSentenceTokenizer":
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
+
+    return PunktSentenceTokenizer(_parameters(name))
+
+
+@lru_cache(maxsize=4)
+def _parameters(name: str) -> "PunktParameters":
     """The Punkt model, read here because nltk opens files of its own data folders only."""
-    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+    from nltk.tokenize.punkt import PunktParameters
 
     spec = find_spec("llama_index.core")
     if spec is None or spec.origin is None:
@@ -112,7 +125,7 @@ def _punkt(name: str) -> "PunktSentenceTokenizer":
     for row in _rows(folder / "ortho_context.tab"):
         word, flags = row.split("\t")
         parameters.ortho_context[word] = int(flags)
-    return PunktSentenceTokenizer(parameters)
+    return parameters
 
 
 def _rows(path: Path) -> list[str]:
@@ -142,10 +155,34 @@ def _prose_sentences(text: str, part: Span, name: str) -> Iterator[Span]:
     prose = text[start:end]
     for first, last in _punkt_spans(prose, name):
         begin = start + first
-        for match in _OTHER_ENDS.finditer(text, start + first, start + last):
-            yield from trimmed(text, begin, match.end())
-            begin = match.end()
+        for cut in _further_ends(text, (begin, start + last), name):
+            yield from trimmed(text, begin, cut)
+            begin = cut
         yield from trimmed(text, begin, start + last)
+
+
+def _further_ends(text: str, span: Span, name: str) -> list[int]:
+    """Ends of sentences that Punkt leaves inside one."""
+    cuts = [match.end() for match in _OTHER_ENDS.finditer(text, *span)]
+    begin, end = span
+    for match in _GLUED_END.finditer(text, *span):
+        if _is_glued(text, match.start(), (begin, end), name):
+            begin = match.end()
+            cuts.append(begin)
+    return sorted(cuts)
+
+
+def _is_glued(text: str, stop: int, span: Span, name: str) -> bool:
+    """Whether two sentences meet at the full stop: "in 2014.It is", and not "www.Example.com", "M.Dupont" or "1.Scope"."""
+    before, after = text[max(span[0], stop - _LONGEST_WORD) : stop], text[stop + 1 : min(span[1], stop + 1 + _LONGEST_WORD)]
+    if not (before[-1].islower() or before[-1] in "0123456789)»”") or not after[0].isupper() or not (after[1].islower() or after[1] in "'’"):
+        return False
+    left, right = before.split()[-1], after.split()[0].rstrip(".,;:!?»”)")
+    if max(len(left), len(right)) == _LONGEST_WORD or (len(left) == stop - span[0] and len(left) <= _LONGEST_LABEL):
+        return False
+    left = left.lstrip('(«“"').rstrip(")»”").lower()
+    is_word = left.isdigit() or (_NOT_A_WORD.search(left) is None and left not in _parameters(name).abbrev_types)
+    return is_word and _NOT_A_WORD.search(right) is None
 
 
 def _punkt_spans(prose: str, name: str) -> list[Span]:

@@ -32,6 +32,44 @@ def test_the_language_is_found_in_the_text() -> None:
     assert split(text, "auto") == split(text, "fr")
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("La loi date de 2014.Il est commun de la citer.", ["La loi date de 2014.", "Il est commun de la citer."]),
+        ("C'est un droit.L'accès est libre.Écrivez-nous!Merci beaucoup.", ["C'est un droit.", "L'accès est libre.", "Écrivez-nous!", "Merci beaucoup."]),
+        ("Voir la loi (article 6).Cette loi est vieille.", ["Voir la loi (article 6).", "Cette loi est vieille."]),
+    ],
+)
+def test_sentences_that_are_glued_together(text: str, parts: list[str]) -> None:
+    assert split(text, "fr") == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See www.Example.com or Rapport.Final.pdf for it",
+        "M.Dupont and Mme.Martin live in the U.S.A now",
+        "The class pandas.DataFrame of version 2.Beta3 and a_b.Then",
+        "Write to jean.Dupont@example.org or see doc/a.Part of it",
+        "1.Scope of the law",
+        "He lives in the e.g.The",
+    ],
+)
+def test_names_with_full_stops_stay_whole(text: str) -> None:
+    assert split(text, "fr") == [text]
+
+
+def test_the_articles_of_a_french_code_stay_whole() -> None:
+    text = "Il est présumé être un accident au sens de l'article L. 411-1 du code. La suite est à l'article R. 12."
+    assert split(text, "fr") == ["Il est présumé être un accident au sens de l'article L. 411-1 du code.", "La suite est à l'article R. 12."]
+
+
+def test_a_line_that_announces_something_ends_with_its_colon() -> None:
+    text = "The following table shows net sales by category for months ended July 1, 2023 (in millions):\nThree Months Ended Nine Months Ended\nMac 6,840 7,382"
+    assert split(text)[1:] == ["Three Months Ended Nine Months Ended", "Mac 6,840 7,382"]
+    assert split("Population | 331,918\nCapital - name | Reykjavik") == ["Population | 331,918", "Capital - name | Reykjavik"]
+
+
 def test_cjk_and_other_scripts() -> None:
     assert split("今日は。元気？はい！「そう。」と言った。") == ["今日は。", "元気？", "はい！", "「そう。」", "と言った。"]
     assert split("هل هذا صحيح؟ نعم.", "ar") == ["هل هذا صحيح؟", "نعم."]
@@ -58,7 +96,7 @@ def test_accents_stay_on_their_letters_where_a_word_is_cut() -> None:
 
 
 def test_a_long_run_of_anything_takes_linear_time() -> None:
-    for text in ("x" * 3_000_000, "a.b!" * 500_000, "." * 1_000_000, "lorem ipsum " * 200_000, " " * 2_000_000 + "a"):
+    for text in ("x" * 3_000_000, "a.b!" * 500_000, "aa.Bb" * 300_000, "." * 1_000_000, "lorem ipsum " * 200_000, " " * 2_000_000 + "a"):
         started = time.perf_counter()
         assert sentence_spans(text, language="en")
         assert time.perf_counter() - started < 20
