@@ -3,7 +3,7 @@
     python .ci/blocks.py README.md docs/*.md     every Python block, and the bash blocks marked `<!-- run -->`
     python .ci/blocks.py --command test README.md    the one bash block marked `<!-- test -->`, in the repository itself
 
-Python blocks of a page share one namespace. Blocks run in a copy of the repository's files, made once a page. A mark stands in
+Python blocks of a page share one namespace, and all pages one process. Blocks run in a copy of the repository's files, made once a page. A mark stands in
 the line before the fence: `<!-- run -->` runs a bash block, `<!-- needs: NAME -->` compiles a Python block and runs it only when
 the environment variable NAME is set (an API key).
 """
@@ -15,8 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>[^>]*?) -->\n+)?```(?P<language>python|bash)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -38,36 +40,54 @@ def copy_tree(target: Path) -> None:
             shutil.copy2(ROOT / name, target / name)
 
 
-def python_program(page: Path) -> str:
-    """All Python blocks of a page as one program whose errors name the page's lines."""
-    parts: list[str] = []
+def python_program(page: Path) -> list[CodeType]:
+    """The Python blocks of a page, compiled; their errors name the page's lines."""
+    program: list[CodeType] = []
     for language, mark, code, line in blocks(page):
         if language != "python":
             continue
+        compiled = compile("\n" * (line - 1) + code, str(page), "exec")
         needed = mark.removeprefix("needs: ") if mark.startswith("needs: ") else None
-        padded = "\n" * (line - 1) + code
-        compile(padded, str(page), "exec")
         if needed is None or os.environ.get(needed):
-            parts.append(f"exec(compile({padded!r}, {str(page)!r}, 'exec'), namespace)")
+            program.append(compiled)
         else:
             print(f"{page}:{line}: compiled, not run ({needed} is not set)", flush=True)
-    return "\n".join(["namespace = {'__name__': '__main__'}", *parts])
+    return program
+
+
+def run_bash(page: Path, folder: Path) -> bool:
+    """Run the bash blocks marked to be run; True when all worked."""
+    environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints/ci.txt"), "PIP_QUIET": "1"}
+    good = True
+    for language, mark, code, line in blocks(page):
+        if language == "bash" and mark == "run":
+            print(f"{page}:{line}: bash", flush=True)
+            good &= subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=folder, env=environment).returncode == 0
+    return good
+
+
+def run_python(page: Path, folder: Path) -> bool:
+    """Run the Python blocks in this process (models load once for all pages), in a namespace of the page's own."""
+    print(f"{page}: Python", flush=True)
+    namespace: dict[str, object] = {"__name__": f"page_{page.stem}"}
+    try:
+        program = python_program(page)
+        os.chdir(folder)
+        for code in program:
+            exec(code, namespace)
+    except Exception:  # noqa: BLE001 - a page may fail with anything; it is printed, and the other pages run
+        traceback.print_exc()
+        return False
+    finally:
+        os.chdir(ROOT)
+    return True
 
 
 def run_page(page: Path) -> bool:
     """Run what a page says; True when all of it worked."""
-    good = True
     with tempfile.TemporaryDirectory() as folder:
         copy_tree(Path(folder))
-        for language, mark, code, line in blocks(page):
-            if language == "bash" and mark == "run":
-                print(f"{page}:{line}: bash", flush=True)
-                environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints/ci.txt"), "PIP_QUIET": "1"}
-                good &= subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=folder, env=environment).returncode == 0
-        program = Path(folder, "page_blocks.py")
-        program.write_text(python_program(page), encoding="utf-8")
-        print(f"{page}: Python", flush=True)
-        good &= subprocess.run([sys.executable, "-W", "error::DeprecationWarning:__main__", str(program)], cwd=folder).returncode == 0
+        good = run_bash(page, Path(folder)) & run_python(page, Path(folder))
     if not good:
         print(f"{page}: FAILED", flush=True)
     return good
@@ -90,7 +110,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.command:
         return 0 if run_command(options.command, options.pages[0]) else 1
-    results = [run_page(page) for page in options.pages]
+    pages = [page.resolve().relative_to(ROOT) for page in options.pages]
+    os.chdir(ROOT)
+    results = [run_page(page) for page in pages]
     return 0 if all(results) else 1
 
 
