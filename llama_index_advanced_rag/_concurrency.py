@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+import dis
+import inspect
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -31,19 +33,36 @@ class Outcome(Generic[T]):
         return self.value  # type: ignore[return-value]
 
 
-def _timeout(seconds: float) -> TimeoutError:
-    return TimeoutError(f"no answer within {seconds:g} s")
+class CopyableLock:
+    """A re-entrant lock of which every copy and every pickle is a new lock, so that what holds it can be copied and pickled.
 
+    Example:
+        >>> import copy
+        >>> lock = CopyableLock()
+        >>> with lock:
+        ...     copy.deepcopy(lock) is lock
+        False
+    """
 
-def _timed_out(timeout_s: float, started: float) -> Outcome[Any]:
-    return Outcome(None, _timeout(timeout_s), (time.perf_counter() - started) * 1000)
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type["CopyableLock"], tuple[()]]:
+        return (CopyableLock, ())
 
 
 def run_all(jobs: Sequence[Callable[[], T]], *, timeouts_s: Sequence[float | None] | None = None) -> list[Outcome[T]]:
     """Run callables side by side in threads and wait for all; exceptions are returned, never raised.
 
     A job that exceeds its timeout is reported as `TimeoutError`; its thread is a daemon and is left to end by itself.
-    The caller's context variables are copied into each thread. One job without a timeout runs in the calling thread.
+    The caller's context variables are copied into each thread. One job without a timeout runs in the calling thread,
+    where only `SystemExit` and `KeyboardInterrupt` are raised.
 
     Example:
         >>> [outcome.value for outcome in run_all([lambda: 1, lambda: 2])]
@@ -53,30 +72,40 @@ def run_all(jobs: Sequence[Callable[[], T]], *, timeouts_s: Sequence[float | Non
     if len(jobs) == 1 and limits[0] is None:
         return [_run_one(jobs[0])]
     started = time.perf_counter()
-    slots: list[list[Outcome[T]]] = [[] for _ in jobs]
-    threads: list[threading.Thread] = []
-    for slot, job in zip(slots, jobs, strict=True):
-        thread = threading.Thread(target=_run_into, args=(slot, job, contextvars.copy_context()), daemon=True)
-        thread.start()
-        threads.append(thread)
-    outcomes: list[Outcome[T]] = []
-    for thread, slot, limit in zip(threads, slots, limits, strict=True):
-        thread.join(None if limit is None else max(0.0, limit - (time.perf_counter() - started)))
-        outcomes.append(slot[0] if slot else _timed_out(limit or 0.0, started))
-    return outcomes
+    running = [_Running(job) for job in jobs]
+    return [one.outcome(started, limit) for one, limit in zip(running, limits, strict=True)]
 
 
-def _run_into(slot: list[Outcome[T]], job: Callable[[], T], context: contextvars.Context) -> None:
-    slot.append(context.run(_run_one, job))
+class _Running(Generic[T]):
+    """A job in a thread of its own, in a copy of the caller's context."""
+
+    def __init__(self, job: Callable[[], T]) -> None:
+        self._outcomes: list[Outcome[T]] = []
+        self._thread = threading.Thread(target=contextvars.copy_context().run, args=(self._run, job), daemon=True)
+        self._thread.start()
+
+    def _run(self, job: Callable[[], T]) -> None:
+        self._outcomes.append(_run_one(job, caught=BaseException))  # what ends a thread must not look like an answer that is late
+
+    def outcome(self, started: float, limit_s: float | None) -> Outcome[T]:
+        """What it came to, waiting for it until `limit_s` seconds after `started`; None waits for ever."""
+        self._thread.join(None if limit_s is None else max(0.0, limit_s - (time.perf_counter() - started)))
+        if limit_s is None or self._outcomes:
+            return self._outcomes[0]
+        return Outcome(None, _timeout(limit_s), (time.perf_counter() - started) * 1000)
 
 
-def _run_one(job: Callable[[], T]) -> Outcome[T]:
+def _run_one(job: Callable[[], T], *, caught: type[BaseException] = Exception) -> Outcome[T]:
     started = time.perf_counter()
     try:
         value = job()
-    except Exception as error:  # noqa: BLE001 - the outcome carries it to the caller
+    except caught as error:
         return Outcome(None, error, (time.perf_counter() - started) * 1000)
     return Outcome(value, None, (time.perf_counter() - started) * 1000)
+
+
+def _timeout(seconds: float) -> TimeoutError:
+    return TimeoutError(f"no answer within {seconds:g} s")
 
 
 async def arun_all(jobs: Sequence[Callable[[], Awaitable[T]]], *, timeouts_s: Sequence[float | None] | None = None) -> list[Outcome[T]]:
@@ -103,6 +132,23 @@ async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
+def never_awaits(function: Callable[..., Any]) -> bool:
+    """True for an `async def` whose code holds no `await`: called in the event loop, it blocks it until it is done.
+
+    Example:
+        >>> async def blocks() -> int:
+        ...     return 1
+        >>> async def waits() -> int:
+        ...     return await blocks()
+        >>> never_awaits(blocks), never_awaits(waits)
+        (True, False)
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None or not code.co_flags & inspect.CO_COROUTINE:
+        return False
+    return not any(instruction.opname in ("GET_AWAITABLE", "GET_AITER") for instruction in dis.get_instructions(code))
+
+
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end from sync code, also inside a running event loop (then in a thread of its own).
 
@@ -116,7 +162,7 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    return run_all([lambda: asyncio.run(coroutine), lambda: None])[0].unwrap()  # type: ignore[return-value]
+    return _Running(lambda: asyncio.run(coroutine)).outcome(time.perf_counter(), None).unwrap()
 
 
 def with_progress(items: Iterable[T], *, total: int, description: str, show_progress: bool) -> Iterable[T]:

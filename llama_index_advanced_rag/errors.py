@@ -86,7 +86,11 @@ class LLMOutputError(AdvancedRagError, ValueError):
         self.prompt_name = prompt_name
         self.attempts = attempts
         self.output = output[:300]
+        self._reason = reason
         super().__init__(f"The answer to prompt {prompt_name!r} could not be used after {attempts} attempt(s): {reason} It began with: {self.output!r}")
+
+    def __reduce__(self) -> tuple[type["LLMOutputError"], tuple[str, int, str, str]]:
+        return (type(self), (self.prompt_name, self.attempts, self.output, self._reason))
 
 
 class RerankerUnavailableError(AdvancedRagError, RuntimeError):

@@ -15,6 +15,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformC
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, Vector
+from llama_index_advanced_rag.embeddings.async_calls import aembed_texts
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError
 
@@ -220,7 +221,7 @@ async def adrive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None
             return
         model = await in_thread(embed_model)
         try:
-            answer = _arrays(await model.aget_text_embedding_batch(texts))
+            answer = _arrays(await aembed_texts(model, texts))
         except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
             answer = error
 

@@ -11,7 +11,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from llama_index_advanced_rag._choices import parse_choice
+from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.postprocessors.encoder_scorer import EncoderScorer
@@ -130,10 +130,10 @@ class CrossEncoderRerank(BaseNodePostprocessor):
         source = str(model) if isinstance(model, Path) else model
         fields: dict[str, Any] = {
             "model": source if isinstance(source, str) else None,
-            "top_n": _at_least("top_n", top_n, 1),
-            "batch_size": _at_least("batch_size", batch_size, 1),
-            "max_length": max_length if max_length is None else _at_least("max_length", max_length, 1),
-            "window_overlap": _at_least("window_overlap", window_overlap, 0),
+            "top_n": whole_number("top_n", top_n),
+            "batch_size": whole_number("batch_size", batch_size),
+            "max_length": max_length if max_length is None else whole_number("max_length", max_length),
+            "window_overlap": whole_number("window_overlap", window_overlap, least=0),
             "activation": parse_choice(ScoreActivation, activation, argument="activation"),
             "score_threshold": _threshold(score_threshold),
             "keep_retrieval_score": keep_retrieval_score,
@@ -268,12 +268,6 @@ def checked_model_kwargs(model_kwargs: dict[str, Any]) -> dict[str, Any]:
             f"model_kwargs holds {', '.join(own)}. Use the arguments of CrossEncoderRerank for the model, device, code, length and activation."
         )
     return model_kwargs
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigurationError(f"{name} is {value!r}. It must be a whole number of at least {least}.")
-    return value
 
 
 def _threshold(value: float | None) -> float | None:

@@ -8,8 +8,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
-from llama_index_advanced_rag._choices import parse_choice
-from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag.ranking.ordering import order_by_document, order_lost_in_the_middle
 from llama_index_advanced_rag.trace import Evidence, stage_trace
 
@@ -57,9 +56,7 @@ class LostInTheMiddleReorder(BaseNodePostprocessor):
         order: PassageOrder | str = PassageOrder.LOST_IN_THE_MIDDLE,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        if isinstance(min_nodes, bool) or not isinstance(min_nodes, int) or min_nodes < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"min_nodes is {min_nodes!r}. It must be a whole number of at least 0.")
-        fields: dict[str, Any] = {"min_nodes": min_nodes, "order": parse_choice(PassageOrder, order, argument="order")}
+        fields: dict[str, Any] = {"min_nodes": whole_number("min_nodes", min_nodes, least=0), "order": parse_choice(PassageOrder, order, argument="order")}
         super().__init__(**fields, callback_manager=callback_manager or CallbackManager())
 
     @classmethod

@@ -9,7 +9,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
-from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag._choices import positive_number, whole_number
+from llama_index_advanced_rag._concurrency import in_thread, never_awaits
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.fusion import checked_weights
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
@@ -68,9 +69,9 @@ class Errand:
             return self._wanted(self.retriever.retrieve(self.bundle))
 
     async def arun(self) -> list[NodeWithScore]:
-        """Ask; a retriever that only has a blocking search is asked in a thread, so that the others go on."""
+        """Ask; a retriever whose search blocks the event loop is asked in a thread, so that the others go on."""
         with use_trace(self.trace):
-            if type(self.retriever)._aretrieve is BaseRetriever._aretrieve:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            if never_awaits(type(self.retriever)._aretrieve):  # noqa: SLF001
                 found = await in_thread(self.retriever.retrieve, self.bundle)
             else:
                 found = await self.retriever.aretrieve(self.bundle)
@@ -162,7 +163,7 @@ def make_children(by_name: Mapping[str, BaseRetriever], *, weights: Any, score_r
     names = list(by_name)
     options = zip(
         checked_weights(per_child("weights", weights, names, 1.0, lambda _, value: value), len(names)),
-        per_child("child_top_n", child_top_n, names, None, positive_int),
+        per_child("child_top_n", child_top_n, names, None, whole_number),
         per_child("timeout_s", timeout_s, names, None, positive_number),
         per_child("score_ranges", score_ranges, names, None, _score_range),
         strict=True,
@@ -191,20 +192,6 @@ def per_child(option: str, value: Any, names: Sequence[str], default: T, check: 
     if len(values) != len(names):
         raise ConfigurationError(f"{option} has {len(values)} values {values!r} for {len(names)} retrievers. Give one for each, or a mapping by name.")
     return [default if item is None else check(option, item) for item in values]
-
-
-def positive_int(option: str, value: Any) -> int:
-    """The value, if it is a whole number of at least 1; else `ConfigurationError`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigurationError(f"{option} is {value!r}. It must be a whole number of at least 1.")
-    return value
-
-
-def positive_number(option: str, value: Any) -> float:
-    """The value as float, if it is above 0; else `ConfigurationError`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise ConfigurationError(f"{option} is {value!r}. It must be a number above 0.")
-    return float(value)
 
 
 def _score_range(option: str, value: Any) -> ScoreRange:

@@ -12,6 +12,7 @@ from llama_index.core.vector_stores.simple import SimpleVectorStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQuery, VectorStoreQueryResult
 
 from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
@@ -114,7 +115,7 @@ class DenseRetriever(TracedRetriever):
             return []
         embedding = query_bundle.embedding
         if embedding is None:
-            embedding = await self._embed_model.aget_agg_embedding_from_queries(query_bundle.embedding_strs)
+            embedding = await aembed_query(self._embed_model, query_bundle.embedding_strs)
         template, top_k = await in_thread(self._store_query, query_bundle, embedding), self._similarity_top_k
         while True:
             hits = await in_thread(self._hits, await self._aquery(replace(template, similarity_top_k=top_k)))

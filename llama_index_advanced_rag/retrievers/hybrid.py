@@ -15,13 +15,14 @@ from llama_index.core.schema import IndexNode, MetadataMode, NodeWithScore, Quer
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
+from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, run_all
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.prompts import MULTI_QUERY, MULTI_QUERY_PROMPT
 from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode, fuse, fuse_reciprocal_rank
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
-from llama_index_advanced_rag.retrievers.children import Child, Errand, errand, make_children, named, positive_int
+from llama_index_advanced_rag.retrievers.children import Child, Errand, errand, make_children, named
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.multi_query import aother_queries, other_queries
@@ -110,7 +111,7 @@ class HybridRetriever(TracedRetriever):
         if weights is None and self._fusion is FusionMode.WEIGHTED:
             weights = DENSE_WEIGHTS if set(by_name) == set(DENSE_WEIGHTS) else None
         self._children = make_children(by_name, weights=weights, score_ranges=score_ranges, child_top_n=child_top_n, timeout_s=timeout_s)
-        self._num_queries = positive_int("num_queries", num_queries)
+        self._num_queries = whole_number("num_queries", num_queries)
         if llm is None and num_queries > 1:
             raise ConfigurationError(f"num_queries is {num_queries!r} and there is no llm. Pass llm=... to have queries written, or num_queries=1.")
         self._llm = llm
@@ -262,10 +263,7 @@ class HybridRetriever(TracedRetriever):
 
 
 def _checked_fusion(fusion: FusionMode | str, weights: object, rrf_k: int, guard: int) -> FusionMode:
-    try:
-        mode = FusionMode(fusion)
-    except ValueError:
-        raise ConfigurationError(f"fusion is {fusion!r}. It must be one of {[item.value for item in FusionMode]!r}.") from None
+    mode = parse_choice(FusionMode, fusion, argument="fusion")
     if mode is FusionMode.GUARDED and weights is not None:
         raise ConfigurationError(f"weights {weights!r} have no effect with fusion='guarded'. Leave them out, or set guard.")
     if rrf_k < 0 or guard < 0:
