@@ -338,7 +338,7 @@ class CorpusIndex(UpdatableIndex):
         """
         engine, retriever = self._split(kwargs, retriever_mode)
         chosen = self._chosen_llm(llm)
-        embed_model = self._embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
+        embed_model = self.embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
         options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
         return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
 

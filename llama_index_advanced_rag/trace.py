@@ -20,6 +20,13 @@ _LOG_LEVELS: dict[Level, int] = {"info": logging.INFO, "warning": logging.WARNIN
 _current: ContextVar["RetrievalTrace | None"] = ContextVar("advanced_rag_trace", default=None)
 logger = logging.getLogger(__name__)
 
+SHOWN = 10
+_STAGE = "margin:0.2em 0 0.2em 1em"
+_TABLE = "border-collapse:collapse;margin:0.4em 0"
+_CELL = "text-align:left;vertical-align:top;padding:0.2em 0.8em 0.2em 0;border-bottom:1px solid rgba(128,128,128,0.3)"
+_FAINT = "opacity:0.7;font-size:90%"
+_NOTE = "margin:0.2em 0"
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -47,6 +54,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeLabel:
+    """What a person calls a node: the title of its document, and how the node begins."""
+
+    title: str
+    beginning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TraceNote:
     """Something that happened on the way: a child that failed, a fallback that was taken."""
 
@@ -57,7 +72,13 @@ class TraceNote:
 
 @dataclass
 class RetrievalTrace:
-    """What happened for one query: evidence, notes, timings in milliseconds, and the traces of the parts in order."""
+    """What happened for one query: evidence, notes, timings in milliseconds, and the traces of the parts in order.
+
+    Printed, or drawn in a notebook, it shows the first ten nodes of each stage, by their labels; `to_dict` has all, by id.
+
+    Attributes:
+        labels: what a person calls the nodes, by id; used for printing and drawing only.
+    """
 
     stage: str
     query: str = ""
@@ -65,6 +86,7 @@ class RetrievalTrace:
     notes: list[TraceNote] = field(default_factory=list[TraceNote])
     elapsed_ms: float | None = None
     children: list["RetrievalTrace"] = field(default_factory=list["RetrievalTrace"])
+    labels: dict[str, NodeLabel] = field(default_factory=dict[str, NodeLabel])
 
     def add(self, evidence: Evidence) -> None:
         """Record one piece of evidence."""
@@ -110,30 +132,58 @@ class RetrievalTrace:
         """The dictionary as JSON text; characters outside ASCII are kept."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 
+    def all_labels(self) -> dict[str, NodeLabel]:
+        """The labels of this trace and of all below it."""
+        return {node_id: label for trace in self.walk() for node_id, label in trace.labels.items()}
+
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def lines(self, depth: int = 0) -> list[str]:
+    def lines(self, depth: int = 0, labels: Mapping[str, NodeLabel] | None = None) -> list[str]:
         """The trace as indented text, a line an item."""
+        known = self.all_labels() if labels is None else labels
         pad = "  " * depth
-        took = "" if self.elapsed_ms is None else f" ({self.elapsed_ms:.1f} ms)"
-        lines = [f"{pad}{self.stage}: {len(self.evidence)} nodes{took}"]
+        lines = [f"{pad}{self.stage}: {_extent(self)}"]
         lines += [f"{pad}  ! {note.message}" for note in self.notes]
         for child in self.children:
-            lines += child.lines(depth + 1)
-        lines += [f"{pad}  {item.rank}. {item.node_id} {_score(item.score)} {item.why}" for item in self.evidence]
-        return lines
+            lines += child.lines(depth + 1, known)
+        lines += [f"{pad}  {item.rank}. {_called(item, known)}  {_score(item.score)}  {item.why}" for item in self.evidence[:SHOWN]]
+        return lines + ([f"{pad}  … {len(self.evidence) - SHOWN} more"] if len(self.evidence) > SHOWN else [])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{item.rank}</td><td>{_score(item.score)}</td><td><code>{html.escape(item.node_id[:12])}</code></td><td>{html.escape(item.why)}</td></tr>"
-            for item in self.evidence
-        )
-        notes = "".join(f"<p><b>{note.level}</b>: {html.escape(note.message)}</p>" for note in self.notes)
-        took = "" if self.elapsed_ms is None else f" &middot; {self.elapsed_ms:.1f} ms"
-        table = f"<table><tr><th>rank</th><th>score</th><th>node</th><th>why</th></tr>{rows}</table>" if rows else ""
-        inner = "".join(f"<div style='margin-left:1.5em'>{child._repr_html_()}</div>" for child in self.children)
-        return f"<details open><summary><b>{html.escape(self.stage)}</b>{took}</summary>{notes}{table}{inner}</details>"
+        return _drawn(self, self.all_labels(), is_open=True)
+
+
+def _extent(trace: RetrievalTrace) -> str:
+    number = len(trace.evidence)
+    nodes = f"{number} node{'s' if number > 1 else ''}" if number else "" if trace.children else "no nodes"
+    took = "" if trace.elapsed_ms is None else f"{trace.elapsed_ms:.1f} ms"
+    return ", ".join(part for part in (nodes, took) if part)
+
+
+def _called(item: Evidence, labels: Mapping[str, NodeLabel]) -> str:
+    label = labels.get(item.node_id)
+    return item.node_id if label is None else f"{label.title} [{item.node_id[:8]}]"
+
+
+def _drawn(trace: RetrievalTrace, labels: Mapping[str, NodeLabel], *, is_open: bool) -> str:
+    """One stage as HTML: its table, then its parts, folded away once a table is seen; colours that suit light and dark pages."""
+    query = f" &middot; <i>{html.escape(trace.query)}</i>" if trace.query and is_open else ""
+    summary = f"<summary><b>{html.escape(trace.stage)}</b>{query} &middot; {_extent(trace)}</summary>"
+    notes = "".join(f"<div style='{_NOTE}'><b>{note.level}</b>: {html.escape(note.message)}</div>" for note in trace.notes)
+    rows = "".join(_row(item, labels.get(item.node_id)) for item in trace.evidence[:SHOWN])
+    more = f"<div style='{_FAINT}'>and {len(trace.evidence) - SHOWN} more</div>" if len(trace.evidence) > SHOWN else ""
+    heads = "".join(f"<th style='{_CELL}'>{head}</th>" for head in ("#", "score", "passage", "why"))
+    table = f"<table style='{_TABLE}'><tr>{heads}</tr>{rows}</table>{more}" if rows else ""
+    parts = "".join(_drawn(child, labels, is_open=is_open and not rows) for child in trace.children)
+    return f"<details style='{_STAGE}'{' open' if is_open else ''}>{summary}{notes}{table}{parts}</details>"
+
+
+def _row(item: Evidence, label: NodeLabel | None) -> str:
+    name = f"<code>{html.escape(item.node_id)}</code>" if label is None else f"<b>{html.escape(label.title)}</b>"
+    beginning = f"<br><span style='{_FAINT}'>{html.escape(label.beginning)}</span>" if label is not None and label.beginning else ""
+    cells = (str(item.rank), _score(item.score), name + beginning, html.escape(item.why))
+    return f"<tr title='{html.escape(item.node_id)}'>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _score(score: float | None) -> str:

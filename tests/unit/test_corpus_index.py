@@ -66,6 +66,21 @@ def test_reopened_index_answers_identically(tmp_path: Path) -> None:
         assert "3 documents" in repr(again)
 
 
+def test_reopened_index_quotes_with_its_model_from_the_first_question_on(tmp_path: Path) -> None:
+    embedded: list[str] = []
+
+    class Recording(DeterministicEmbedding):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            embedded.extend(texts)
+            return super()._get_text_embeddings(texts)
+
+    build(persist_dir=tmp_path / "index", embed_model=Recording()).close()
+    embedded.clear()
+    with CorpusIndex.load(tmp_path / "index", embed_model=Recording()) as index:
+        index.as_query_engine().query(QUESTIONS[0])
+    assert "The red fox hunts at night." in embedded
+
+
 def test_changes_end_where_a_fresh_build_starts() -> None:
     index = build(documents(owl="An owl sees in the dark."))
     index.update_ref_doc(Document(text="The fox sleeps.", id_="fox.txt", metadata={"title": "fox.txt", "kind": "nature"}))
