@@ -1,4 +1,5 @@
 import itertools
+from importlib.metadata import version
 
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
@@ -6,6 +7,7 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.testing.stock import CHECKED_CORE_VERSION
 
 HELD = [None, "", "red fox", "Red", "2023", 0, 3, 3.5, True, [], ["red", "blue"], [1, 2], ["3"]]
 VALUES = [None, "", "red", "RED", 3, 3.5, 0, ["red"], ["red", "blue"], [1, 2], [3, 4], [3.5], []]
@@ -24,6 +26,7 @@ def test_every_operator_has_a_test():
         assert metadata_matches({"k": "a"}, one(operator, "a")) in (True, False)
 
 
+@pytest.mark.skipif(version("llama-index-core") != CHECKED_CORE_VERSION, reason=f"compared with core {CHECKED_CORE_VERSION}")
 @pytest.mark.parametrize("operator", list(FilterOperator))
 def test_agrees_with_stock_where_stock_is_right(operator):
     takes_list = {FilterOperator.IN, FilterOperator.NIN, FilterOperator.ANY, FilterOperator.ALL}
