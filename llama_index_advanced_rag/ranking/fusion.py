@@ -11,7 +11,7 @@ from enum import Enum
 from functools import reduce
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_by_distribution, scale_by_percentile, scale_scores
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_by_distribution, scale_by_percentile, scale_lists
 
 Scored = tuple[str, float | None]
 TieKey = Callable[[str], str]
@@ -66,14 +66,18 @@ def fuse_weighted(
     *,
     weights: Sequence[float] | None = None,
     ranges: Sequence[ScoreRange | None] | None = None,
+    natural_ranges: Sequence[ScoreRange | None] | None = None,
     tie_key: TieKey = str,
 ) -> list[tuple[str, float]]:
-    """Weighted mean of scores, each put on 0..1 by the scale of its own list (see `score_scale.scale_scores`); absent counts as 0.
+    """Weighted mean of scores put on 0..1; absent counts as 0.
+
+    Lists of different scales are put on min-max each; lists of one known scale keep their values (`score_scale.scale_lists`).
 
     Args:
         lists: (id, score) best first.
         weights: one per list, at least 0; None = 1 each. Only their proportions count.
-        ranges: what the scores of each list can be; None, or None for one list = judged from its scores.
+        ranges: put the scores of a list on this range instead; None, or None for one list = as above.
+        natural_ranges: what the scores of a list can be; None = 0 to 1 if they all lie there, else not known.
         tie_key: order among equal scores.
 
     Returns:
@@ -82,18 +86,22 @@ def fuse_weighted(
     Raises:
         ConfigurationError: weights or ranges cannot work.
 
-    Source: Bruch, Gai, Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval" (convex combination with the
-    theoretical minimum). Our deviation: where a best possible score is known it is the other end of the scale, so that a
-    list of weak hits stays weak.
+    Source: Bruch, Gai, Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval", section 4 (convex combination
+    of min-max scaled scores). Our deviation: comparable lists are compared as they are, a list without spread is not raised to 1.
 
     Example:
         >>> fuse_weighted([[("a", 0.9)], [("junk", 0.01)]])
         [('a', 0.45), ('junk', 0.005)]
     """
-    known = [None] * len(lists) if ranges is None else list(ranges)
-    if len(known) != len(lists):
-        raise ConfigurationError(f"{len(known)} score ranges were given for {len(lists)} lists. Give one for each, None where it is not known.")
-    return _fuse_values(lists, [scale_scores(_distinct(scored), bounds) for scored, bounds in zip(lists, known, strict=True)], weights, tie_key)
+    values = scale_lists([_distinct(scored) for scored in lists], _one_each(ranges, len(lists)), _one_each(natural_ranges, len(lists)))
+    return _fuse_values(lists, values, weights, tie_key)
+
+
+def _one_each(ranges: Sequence[ScoreRange | None] | None, count: int) -> list[ScoreRange | None]:
+    known: list[ScoreRange | None] = [None] * count if ranges is None else list(ranges)
+    if len(known) != count:
+        raise ConfigurationError(f"{len(known)} score ranges were given for {count} lists. Give one for each, None where it is not known.")
+    return known
 
 
 def fuse_distribution(lists: Sequence[Sequence[Scored]], *, weights: Sequence[float] | None = None, tie_key: TieKey = str) -> list[tuple[str, float]]:
@@ -146,6 +154,7 @@ def fuse(
     *,
     weights: Sequence[float] | None = None,
     ranges: Sequence[ScoreRange | None] | None = None,
+    natural_ranges: Sequence[ScoreRange | None] | None = None,
     k: int = RRF_K,
     guard: int = GUARD,
     tie_key: TieKey = str,
@@ -160,7 +169,7 @@ def fuse(
     """
     chosen = FusionMode(mode)
     if chosen is FusionMode.WEIGHTED:
-        return fuse_weighted(lists, weights=weights, ranges=ranges, tie_key=tie_key)
+        return fuse_weighted(lists, weights=weights, ranges=ranges, natural_ranges=natural_ranges, tie_key=tie_key)
     if chosen is FusionMode.DISTRIBUTION:
         return fuse_distribution(lists, weights=weights, tie_key=tie_key)
     if chosen is FusionMode.PERCENTILE:

@@ -19,48 +19,80 @@ class ScoreRange:
 
     Attributes:
         low: score of a hit that means nothing; None = the lowest score of the list at hand.
-        high: the best possible score; None = the highest score of the list at hand, if it has two different scores.
+        high: the best possible score; None = the highest score of the list at hand.
     """
 
     low: float | None = None
     high: float | None = None
 
+    @property
+    def is_closed(self) -> bool:
+        """True when both ends are known."""
+        return self.low is not None and self.high is not None
 
-def scale_scores(scores: Sequence[float | None], score_range: ScoreRange | None = None) -> list[float]:
-    """Put the scores of one list on 0..1 by the scale they were made on, so that a weak hit stays weak.
 
-    - Both ends known (a cosine, 0 to 1): linear between them, clipped.
-    - An end of the range is None: the lowest or the highest score of the list stands for it. If the best end is taken
-      from a list whose scores are all equal, nothing says whether they are weak or strong: 0.5.
-    - No range: the worst end is 0, or the lowest score if that is negative; the best end is 1, or the highest score if
-      that exceeds 1. So similarities keep their value and BM25 scores are divided by the best of the list.
-    - None is 0. A list without any score (a retriever that only orders) is scored by position, see `fuse_percentile`.
+def scale_lists(lists: Sequence[Sequence[float | None]], ranges: Sequence[ScoreRange | None], natural: Sequence[ScoreRange | None]) -> list[list[float]]:
+    """Put the scores of several lists on 0..1 so that they can be added.
 
-    `ScoreRange()` is plain min-max.
+    Lists made on one known scale (cosines of several indexes) keep their values on it: the best of a weak list stays below
+    the good ones of a strong list. Lists of different scales (cosine and BM25) are each put on min-max. A range given for
+    a list is used instead. See `scale_scores` for one list.
+
+    Args:
+        lists: scores of each list.
+        ranges: for each list the range asked for, or None.
+        natural: for each list what its scores can be, or None: 0 to 1 if all its scores lie there, from 0 on if none is
+            negative, else not known.
 
     Example:
-        >>> scale_scores([0.9, 0.3]), scale_scores([8.0, 2.0]), scale_scores([0.01])
-        ([0.9, 0.3], [1.0, 0.25], [0.01])
-        >>> scale_scores([8.0, 2.0, 5.0], ScoreRange())
-        [1.0, 0.0, 0.5]
+        >>> scale_lists([[0.9, 0.8], [0.3, 0.2]], [None, None], [None, None])
+        [[0.9, 0.8], [0.3, 0.2]]
+        >>> scale_lists([[0.9, 0.8], [7.0, 2.0]], [None, None], [None, None])
+        [[1.0, 0.0], [1.0, 0.2857142857142857]]
+    """
+    own = [known or _inferred(scores) for scores, known in zip(lists, natural, strict=True)]
+    shared = own[0] if own and own[0] is not None and own[0].is_closed and all(known == own[0] for known in own) else None
+    return [scale_scores(scores, asked or shared, natural=known) for scores, asked, known in zip(lists, ranges, own, strict=True)]
+
+
+def _inferred(scores: Sequence[float | None]) -> ScoreRange | None:
+    known = _finite(scores)
+    if not known or min(known) < 0.0:
+        return None
+    return ScoreRange(0.0, 1.0 if max(known) <= 1.0 else None)
+
+
+def scale_scores(scores: Sequence[float | None], score_range: ScoreRange | None = None, *, natural: ScoreRange | None = None) -> list[float]:
+    """Put the scores of one list on 0..1: min-max within the list, or by the range given.
+
+    - No range: the highest score of the list is 1; 0 is the lowest, or the natural low end of a scale without a high end
+      (BM25: 0, what a node that is not found has). A list without two different scores has no such scale; it is placed on
+      its natural one if both ends are known, so that a lone weak hit stays weak, else at 0.5.
+    - A range: linear between its ends, clipped; an end that is None is the lowest or highest score of the list.
+    - None is 0. A list without any score (a retriever that only orders) is scored by position, see `scale_by_percentile`.
+
+    Example:
+        >>> scale_scores([0.75, 0.5, 0.25]), scale_scores([0.01], natural=ScoreRange(0.0, 1.0)), scale_scores([8.0])
+        ([1.0, 0.5, 0.0], [0.01], [0.5])
+        >>> scale_scores([0.9, 0.3], ScoreRange(0.0, 1.0))
+        [0.9, 0.3]
     """
     known = _finite(scores)
     if not known:
         return _by_position(len(scores))
-    low, high, observed = _ends(min(known), max(known), score_range)
-    if observed and min(known) == max(known):
-        return _undecided(scores)
-    return [_share(score, low, high) for score in scores]
+    if score_range is None and min(known) == max(known):
+        return [_share(score, natural.low or 0.0, natural.high or 1.0) for score in scores] if natural is not None and natural.is_closed else _undecided(scores)
+    open_above = natural is not None and natural.high is None
+    low, high = _ends(min(known), max(known), score_range or ScoreRange(natural.low if natural is not None and open_above else None))
+    return [_share(score, low, high) for score in scores] if low < high else _undecided(scores)
 
 
-def _ends(lowest: float, highest: float, score_range: ScoreRange | None) -> tuple[float, float, bool]:
-    if score_range is None:
-        return min(0.0, lowest), max(1.0, highest), highest > 1.0
+def _ends(lowest: float, highest: float, score_range: ScoreRange) -> tuple[float, float]:
     low = lowest if score_range.low is None else score_range.low
     high = highest if score_range.high is None else score_range.high
     if low >= high and score_range.low is not None and score_range.high is not None:
         raise ConfigurationError(f"The score range from {low!r} to {high!r} is empty. low must be below high.")
-    return low, high, score_range.high is None
+    return low, high
 
 
 def _share(score: float | None, low: float, high: float) -> float:

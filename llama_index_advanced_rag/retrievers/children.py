@@ -29,7 +29,7 @@ class Child:
         weight: at least 0.
         top_n: how many nodes it is asked for; None = its parent's choice.
         timeout_s: how long it may take; None = as long as it needs.
-        own_range: what its scores can be, if the user says so.
+        own_range: the range its scores are put on, if the user says so; else min-max.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Child:
     own_range: ScoreRange | None = None
 
     @property
-    def score_range(self) -> ScoreRange | None:
-        """What its scores can be: as the user says, else as it says itself, else not known."""
-        known = self.own_range or getattr(self.retriever, "score_range", None)
+    def natural_range(self) -> ScoreRange | None:
+        """What its scores can be, as it says itself; None = not known."""
+        known = getattr(self.retriever, "score_range", None)
         return known if isinstance(known, ScoreRange) else None
 
     @property

@@ -54,7 +54,7 @@ class HybridRetriever(TracedRetriever):
         fusion: "reciprocal_rank", "weighted", "distribution", "percentile" or "guarded", see `ranking.fusion`.
         weights: by name or in order; None = 1 each, but for "weighted" fusion of "dense" and "lexical" 0.7 and 0.3. A
             retriever of weight 0 is not asked. "guarded" takes none.
-        score_ranges: for "weighted": what the scores of each retriever can be (`ScoreRange`), where it does not know.
+        score_ranges: for "weighted": put a retriever's scores on this range (`ScoreRange`) instead of min-max within its list.
         child_top_n: nodes asked of each, one number or by name or in order; None = 100, or `similarity_top_k` if that is more.
         timeout_s: how long each may take, likewise; None = no limit.
         filters: metadata filters for all; ours apply them before their search, nodes of others are filtered afterwards.
@@ -234,8 +234,15 @@ class HybridRetriever(TracedRetriever):
 
     def _fuse(self, children: Sequence[Child], lists: Sequence[list[tuple[str, float | None]]], order: Mapping[str, str]) -> list[tuple[str, float]]:
         if self._fusion is not FusionMode.GUARDED:
-            weights, ranges = [child.weight for child in children], [child.score_range for child in children]
-            return fuse(self._fusion, lists, weights=weights, ranges=ranges, k=self._rrf_k, tie_key=order.__getitem__)
+            return fuse(
+                self._fusion,
+                lists,
+                weights=[child.weight for child in children],
+                ranges=[child.own_range for child in children],
+                natural_ranges=[child.natural_range for child in children],
+                k=self._rrf_k,
+                tie_key=order.__getitem__,
+            )
         by_child: dict[str, list[list[str]]] = {}
         for child, ranked in zip(children, lists, strict=True):
             by_child.setdefault(child.name, []).append([key for key, _ in ranked])

@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.stores._lexical_folder import read_lexical_folder, write_lexical_folder
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
@@ -126,6 +127,11 @@ class LexicalRetriever(TracedRetriever):
         """What cuts texts and queries into terms."""
         return self._postings.analyzer
 
+    @property
+    def score_range(self) -> ScoreRange:
+        """BM25 scores start at 0 and have no upper end."""
+        return ScoreRange(0.0, None)
+
     def __len__(self) -> int:
         return len(self._postings)
 
@@ -185,32 +191,35 @@ class LexicalRetriever(TracedRetriever):
             yield from self._read_nodes(node_ids[start : start + _BATCH]).values()
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query, asked = query_bundle.query_str, self._similarity_top_k
-        known: dict[str, BaseNode | None] = {}
-        while True:
-            hits = self._postings.search(query, top_k=asked)
-            known.update(self._candidates([node_id for node_id, _ in hits if node_id not in known]))
-            found = [(node, score) for node_id, score in hits if (node := known[node_id]) is not None][: self._similarity_top_k]
-            if len(found) == self._similarity_top_k or len(hits) < asked:
-                break
-            asked *= _WIDEN
+        query = query_bundle.query_str
+        found, missing = self._search(query)
+        if missing:  # deleted between the search and the reading: the word index knows by now
+            found, missing = self._search(query)
+        if missing:
+            report("warning", f"{missing} nodes of the word index are gone from the node source and were left out. Tell delete_nodes().")
         self._explain(query, found)
         return [NodeWithScore(node=node, score=score) for node, score in found]
 
-    def _candidates(self, node_ids: list[str]) -> dict[str, BaseNode | None]:
-        """The nodes that exist and match the filters; None for the others. Looking only at hits, best first, is filtering before the cut."""
-        nodes = self._read_nodes(node_ids)
-        return {
-            node_id: node if node is not None and metadata_matches(filterable_metadata(node), self._filters) else None
-            for node_id, node in ((node_id, nodes.get(node_id)) for node_id in node_ids)
-        }
+    def _search(self, query: str) -> tuple[list[tuple[BaseNode, float]], int]:
+        """The best nodes that match the filters, and how many were found that the node source does not have.
+
+        Looking only at hits, best first, and at more of them until there are enough, is filtering before the cut.
+        """
+        known: dict[str, BaseNode] = {}
+        asked = self._similarity_top_k
+        while True:
+            hits = self._postings.search(query, top_k=asked)
+            known.update(self._read_nodes([node_id for node_id, _ in hits if node_id not in known]))
+            held = [(known[node_id], score) for node_id, score in hits if node_id in known]
+            found = [(node, score) for node, score in held if metadata_matches(filterable_metadata(node), self._filters)]
+            if len(found) >= self._similarity_top_k or len(hits) < asked:
+                return found[: self._similarity_top_k], len(hits) - len(held)
+            asked *= _WIDEN
 
     def _read_nodes(self, node_ids: list[str]) -> dict[str, BaseNode]:
         nodes = {node.node_id: node for node in self._added.get_nodes(node_ids)}
         rest = [node_id for node_id in node_ids if node_id not in nodes]
         nodes.update({node.node_id: node for node in self._nodes.get_nodes(rest)} if rest else {})
-        if len(nodes) < len(node_ids):
-            report("warning", f"{len(node_ids) - len(nodes)} nodes of the word index are gone from the node source and were left out. Tell delete_nodes().")
         return nodes
 
     def _explain(self, query: str, hits: Sequence[tuple[BaseNode, float]]) -> None:

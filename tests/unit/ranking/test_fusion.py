@@ -75,7 +75,11 @@ class TestWeighted:
 
     def test_seven_to_three(self):
         fused = dict(fuse_weighted([[("a", 0.8), ("b", 0.4)], [("b", 12.0), ("c", 3.0)]], weights=[0.7, 0.3]))
-        assert fused == {"a": pytest.approx(0.56), "b": pytest.approx(0.7 * 0.4 + 0.3), "c": pytest.approx(0.3 * 0.25)}
+        assert fused == {"a": pytest.approx(0.7), "b": pytest.approx(0.3), "c": pytest.approx(0.3 * 0.25)}
+
+    def test_compressed_similarities_are_not_drowned_by_another_scale(self):
+        dense = [("a", 0.95), ("b", 0.94), ("c", 0.71), ("d", 0.70)]
+        assert [item for item, _ in fuse_weighted([dense, [("c", 20.0), ("b", 15.0), ("a", 12.0)]], weights=[0.7, 0.3])][:2] == ["b", "a"]
 
     def test_only_proportions_of_weights_count(self):
         lists = [[("a", 0.8)], [("a", 4.0), ("b", 3.0)]]
@@ -92,7 +96,7 @@ class TestWeighted:
 
     def test_negative_scores(self):
         assert scale_scores([3.0, -5.0]) == [1.0, 0.0]
-        assert scale_scores([-0.3]) == [0.0]
+        assert scale_scores([-0.3]) == [0.5]
 
     @pytest.mark.parametrize("scores", [[7.0], [7.0, 7.0, 7.0]])
     def test_unknown_scale_without_spread_is_undecided(self, scores):
