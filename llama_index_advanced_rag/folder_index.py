@@ -58,10 +58,14 @@ def is_known_type(path: str) -> bool:
 
 
 def default_index_dir(docs: Path) -> Path:
-    """Where the index of a folder lives when nobody says otherwise: inside it, or in the user's cache when it cannot be written."""
-    inside = docs / INDEX_FOLDER
-    if inside.exists() or may_write(docs) or not docs.exists():
-        return inside
+    """Where the index of a folder lives when nobody says otherwise: inside it, or in the user's cache when it cannot be written.
+
+    That of a single file lives beside the file.
+    """
+    single = docs.is_file()
+    usual = docs.with_name(f".{docs.name}{INDEX_FOLDER}") if single else docs / INDEX_FOLDER
+    if usual.exists() or may_write(usual.parent) or not docs.exists():
+        return usual
     name = hashlib.sha256(str(docs.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Path(user_cache_dir("advanced-rag", appauthor=False)) / f"{docs.resolve().name}-{name}"
 
@@ -74,20 +78,20 @@ def may_write(folder: Path) -> bool:
 def sync_folder(
     docs: Path, *, index_dir: Path | None = None, embed_model: str | BaseEmbedding | None = None, language: str | None = None, show_progress: bool = False
 ) -> FolderUpdate:
-    """Open the index of a folder, or build it, and bring in what is new, changed or gone; unchanged text is not embedded again.
+    """Open the index of a folder (or of one file), or build it, and bring in what is new, changed or gone; unchanged text is not embedded again.
 
     A file that was indexed before and cannot be read now keeps its indexed version; a file that is gone is removed.
 
     Args:
-        docs: the folder of documents.
-        index_dir: folder of the index; None is `.advanced-rag` inside `docs`, or a folder in the user's cache if `docs` cannot be
-            written, which is said in the report.
+        docs: the folder of documents, or one document.
+        index_dir: folder of the index; None is `.advanced-rag` inside `docs` (or beside a single document), or a folder in the
+            user's cache if that cannot be written, which is said in the report.
         embed_model: as in `CorpusIndex`; an existing index must have been built with it.
         language: ISO code or "auto"; None is that of the existing index, "auto" for a new one.
         show_progress: draw progress bars on stderr.
 
     Raises:
-        DocumentReadError: there is no such folder, or nothing in it can be read.
+        DocumentReadError: there is no such folder or file, or nothing in it can be read.
         ConfigurationError: the place of the index cannot be written, or the language is not that of the index.
     """
     place = index_dir if index_dir is not None else default_index_dir(docs)
@@ -100,7 +104,7 @@ def sync_folder(
     except BaseException:
         index.close()
         raise
-    if index_dir is None and place != docs / INDEX_FOLDER:
+    if index_dir is None and place.parent not in (docs, docs.parent):
         report.warnings.append(f"{str(docs)!r} cannot be written, so its index is kept in {str(place)!r}; --index-dir names another folder")
     return FolderUpdate(index, place, reading, report)
 
@@ -137,7 +141,8 @@ def _bring_in(index: CorpusIndex, reading: FolderReading, *, writable: bool) -> 
             report.warnings.append(f"The index cannot be written: {new} new or changed and {len(gone)} deleted file(s) are not taken in.")
         return report
     report = index.apply(updated=reading.documents, deleted=gone)
-    report.warnings.extend(f"{ref_doc_id}: cannot be read now; the version indexed before is kept" for ref_doc_id in sorted(unread & set(stored)))
+    kept = sorted((unread & set(stored)).difference(present))
+    report.warnings.extend(f"{ref_doc_id}: cannot be read now; the version indexed before is kept" for ref_doc_id in kept)
     return report
 
 
@@ -146,4 +151,6 @@ def _nothing_readable(docs: Path, reading: FolderReading) -> str:
     if not reading.skipped:
         return f"The folder {str(docs)!r} holds no documents. Known types are {known}."
     first = reading.skipped[0]
+    if docs.is_file():
+        return f"The file {str(docs)!r} {first.reason}."
     return f"None of the {len(reading.skipped)} file(s) in {str(docs)!r} can be read; for example {first.path!r} {first.reason}. Known types are {known}."

@@ -50,9 +50,12 @@ def chunk_spans(text: str, sentences: Sequence[Span], *, count_tokens: CountToke
 
 
 def _last_that_fits(text: str, pieces: Sequence[tuple[Span, int]], first: int, count_tokens: CountTokens, max_tokens: int) -> int:
-    """The end (exclusive) of the longest run of pieces from `first` that fits; the sum of counts is checked against the real count."""
-    after, total = first + 1, pieces[first][1]
-    while after < len(pieces) and total + pieces[after][1] <= max_tokens:
+    """The end (exclusive) of the longest run of pieces from `first` that fits; the sum of counts is checked against the real count.
+
+    White space wider than a chunk ends the run: it is not to be shown, and tokenizers give up on a million blanks.
+    """
+    after, total, widest = first + 1, pieces[first][1], _CHARS_PER_TOKEN * max_tokens
+    while after < len(pieces) and total + pieces[after][1] <= max_tokens and pieces[after][0][0] - pieces[after - 1][0][1] <= widest:
         total += pieces[after][1]
         after += 1
     while after > first + 1 and count_tokens(text[pieces[first][0][0] : pieces[after - 1][0][1]]) > max_tokens:

@@ -15,6 +15,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_INVISIBLE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # and the escape sequences of terminals
 _MOST_CONTROLS = 0.002
 # Western European languages write about one letter in ten outside ASCII; Cyrillic, Greek or Japanese read this way, nearly all.
 _MOST_ACCENTED = 0.5
@@ -85,11 +86,11 @@ def _refuse_controls(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    r"""One kind of line end, composed characters (NFC), no control characters but tab and newline.
+    r"""One kind of line end, composed characters (NFC), no control characters but white space, no colours of a terminal.
 
     Example:
-        >>> tidy("e\u0301te\u0301\r\nfin\x00")
+        >>> tidy("e\u0301te\u0301\r\n\x1b[31mfin\x1b[0m\x00")
         'été\nfin'
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").replace("\ufeff", "")
-    return unicodedata.normalize("NFC", _CONTROLS.sub("", lines))
+    return unicodedata.normalize("NFC", _INVISIBLE.sub("", lines))

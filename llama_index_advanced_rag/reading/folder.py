@@ -47,7 +47,7 @@ class FolderReading:
 
 
 def read_folder(path: PathLike, *, exclude: Collection[PathLike] = (), show_progress: bool = False) -> FolderReading:
-    """Read every file below a folder whose suffix is known (`formats.FORMATS`), in the order of their paths.
+    """Read every file below a folder whose suffix is known (`formats.FORMATS`), in the order of their paths, or one file.
 
     Hidden files and folders (a leading dot) and those in `exclude` are ignored without a word. A file that cannot be
     read never stops the rest: it is in `skipped` with its reason. Files with equal bytes are all kept, with a warning,
@@ -55,21 +55,23 @@ def read_folder(path: PathLike, *, exclude: Collection[PathLike] = (), show_prog
     are found anyway), links to folders outside are, once each.
 
     Args:
-        path: the folder.
+        path: the folder, or a single file; ids are relative to the folder.
         exclude: files or folders to leave out, for example where the index lives.
         show_progress: draw a progress bar on stderr.
 
     Raises:
-        DocumentReadError: there is no such folder, or it cannot be listed.
+        DocumentReadError: there is no such folder or file, or the folder cannot be listed.
     """
     root = Path(path)
-    if not root.is_dir():
-        raise DocumentReadError(f"{str(root)!r} is not a folder. Give the folder that holds the documents.")
+    single = root.is_file()
+    if not single and not root.is_dir():
+        raise DocumentReadError(f"{str(root)!r} is neither a folder nor a file. Give the folder that holds the documents, or one of them.")
     reading = FolderReading()
     try:
-        files, unlisted = list_files(root, exclude={Path(item).resolve() for item in exclude})
+        files, unlisted = ([root], []) if single else list_files(root, exclude={Path(item).resolve() for item in exclude})
     except OSError as error:
         raise DocumentReadError(f"The folder {str(root)!r} cannot be listed ({error.strerror or error}). Check its permissions.") from error
+    root = root.parent if single else root
     reading.skipped.extend(SkippedFile(name, reason) for name, reason in unlisted)
     first_with: dict[str, str] = {}
     for file in with_progress(files, total=len(files), description="Reading", show_progress=show_progress):
@@ -125,7 +127,12 @@ def _load(file: Path) -> tuple[bytes, FileText]:
     data = _read_bytes(file)
     if not data.strip():
         raise DocumentReadError("holds nothing but white space" if data else "is empty")
-    content = reader(data)
+    try:
+        content = reader(data)
+    except (DocumentReadError, MissingExtraError):
+        raise
+    except Exception as error:  # parsers of damaged files raise anything
+        raise DocumentReadError(f"could not be read as {file.suffix.lower()} ({type(error).__name__}: {error})") from error
     if not content.text.strip():
         raise DocumentReadError("holds no text")
     return data, content

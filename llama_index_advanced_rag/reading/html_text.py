@@ -41,7 +41,7 @@ def read_html(data: bytes) -> FileText:
     from bs4 import BeautifulSoup
 
     markup, warning = _decode_markup(data)
-    soup = BeautifulSoup(tidy(markup), "html.parser")
+    soup = BeautifulSoup(_close_off(tidy(markup)), "html.parser")
     title = _title(soup)
     for tag in soup.find_all(_DROPPED):
         tag.decompose()
@@ -66,6 +66,14 @@ def _decode_markup(data: bytes) -> tuple[str, str | None]:
     except (LookupError, UnicodeError):
         text, warning = decode_text(data)
         return text, warning or f"declares the charset {name!r}, which does not fit; read as UTF-8"
+
+
+def _close_off(markup: str) -> str:
+    """The markup with what is opened and never closed as text: for each of those, Python's parser reads to the end of the page."""
+    comments = markup.rfind("-->")
+    markup = markup[: comments + 1] + markup[comments + 1 :].replace("<!--", "&lt;!--")
+    tags = markup.rfind(">")
+    return markup[: tags + 1] + markup[tags + 1 :].replace("<", "&lt;")
 
 
 def _title(soup: "BeautifulSoup") -> str | None:
@@ -114,6 +122,7 @@ def _walk(soup: "BeautifulSoup", lines: _Lines) -> None:
     from bs4 import Tag
     from bs4.element import NavigableString, PreformattedString
 
+    layout = _around_tables(soup)
     stack: list[tuple[Tag, Iterator[object]]] = [(soup, iter(soup.contents))]
     while stack:
         tag, children = stack[-1]
@@ -122,11 +131,22 @@ def _walk(soup: "BeautifulSoup", lines: _Lines) -> None:
             stack.pop()
             _close(tag.name, lines)
         elif isinstance(child, Tag):
-            if not _take_whole(child, lines):
+            if not _take_whole(child, layout, lines):
                 _open(child.name, lines)
                 stack.append((child, iter(child.contents)))
         elif isinstance(child, NavigableString) and not isinstance(child, PreformattedString):
             lines.write(str(child))
+
+
+def _around_tables(soup: "BeautifulSoup") -> set[int]:
+    """The `id()` of every element that holds a table; each is looked at once."""
+    around: set[int] = set()
+    for table in soup.find_all("table"):
+        for parent in table.parents:
+            if id(parent) in around:
+                break
+            around.add(id(parent))
+    return around
 
 
 def _open(name: str, lines: _Lines) -> None:
@@ -149,14 +169,14 @@ def _close(name: str, lines: _Lines) -> None:
         lines.prefix = ""
 
 
-def _take_whole(tag: "Tag", lines: _Lines) -> bool:
+def _take_whole(tag: "Tag", layout: set[int], lines: _Lines) -> bool:
     """Write an element that is not walked into: preformatted text, a row of a data table."""
     if tag.name == "pre":
         lines.blank()
         lines.add_lines([line.rstrip() for line in tag.get_text().strip("\n").split("\n")])
         lines.blank()
         return True
-    if tag.name == "tr" and tag.find("table") is None:
+    if tag.name == "tr" and id(tag) not in layout:
         lines.add_lines([" | ".join(cells) for cells in _rows(tag) if any(cells)])
         return True
     return False

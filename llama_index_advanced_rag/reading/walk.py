@@ -1,21 +1,34 @@
 """Which files lie below a folder, in an order that does not depend on the machine."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Collection
 from pathlib import Path
 
 Unlisted = tuple[str, str]
+# Control characters would break lines and move cursors where a name is shown; a byte that is no UTF-8 cannot be written at all.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def document_id(root: Path, file: Path) -> str:
-    """The path relative to the root with `/`, composed (NFC): some file systems hand accents out decomposed.
+    r"""The path relative to the root with `/`, composed (NFC): some file systems hand accents out decomposed.
+
+    Control characters and bytes that are not UTF-8 stand as `\xNN`, so that an id is always one line of valid text.
 
     Example:
         >>> document_id(Path("docs"), Path("docs/e\u0301te\u0301/a b.txt"))
         'été/a b.txt'
+        >>> print(document_id(Path("docs"), Path("docs/caf\udce9\n.txt")))
+        caf\xe9\x0a.txt
     """
-    return unicodedata.normalize("NFC", file.relative_to(root).as_posix())
+    return _UNPRINTABLE.sub(_escaped, unicodedata.normalize("NFC", file.relative_to(root).as_posix()))
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    code = ord(found[0])
+    byte = code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code
+    return f"\\x{byte:02x}" if byte <= 0xFF else f"\\u{byte:04x}"
 
 
 def list_files(root: Path, *, exclude: Collection[Path] = ()) -> tuple[list[Path], list[Unlisted]]:

@@ -208,7 +208,7 @@ def test_errors_take_one_line_and_code_1(docs, tmp_path):
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / "a.txt").touch()
     cases = {
-        "is not a folder": ["ask", "why?", "--docs", tmp_path / "none"],
+        "is neither a folder nor a file": ["ask", "why?", "--docs", tmp_path / "none"],
         "holds no documents": ["ask", "why?", "--docs", tmp_path / "empty"],
         "'a.txt' is empty": ["ask", "why?", "--docs", tmp_path / "only"],
         "There is no index in the folder": ["ask", "why?", "--index-dir", tmp_path / "none"],

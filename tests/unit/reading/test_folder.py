@@ -165,7 +165,7 @@ def test_a_folder_the_system_refuses_is_skipped(tmp_path, monkeypatch):
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(DocumentReadError, match="is not a folder"):
+    with pytest.raises(DocumentReadError, match="is neither a folder nor a file"):
         read_folder(tmp_path / "none")
     assert read_folder(tmp_path).documents == []
 
