@@ -1,59 +1,33 @@
 """The front door: one index over documents that is searched by words and by meaning, updated in place, and kept in one folder."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.chat_engine.types import BaseChatEngine, ChatMode
-from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.embeddings.utils import EmbedType
-from llama_index.core.llms import LLM
 from llama_index.core.llms.utils import LLMType, resolve_llm
 from llama_index.core.schema import BaseNode, Document, TransformComponent
-from llama_index.core.storage.docstore.types import RefDocInfo
 from llama_index.core.storage.storage_context import StorageContext
-from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from typing_extensions import Self
 
-from llama_index_advanced_rag.corpus import Corpus, CorpusSettings
+from llama_index_advanced_rag._concurrency import CopyableLock
+from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
+from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.errors import ConfigurationError, IndexNotFoundError
-from llama_index_advanced_rag.indexing import UpdateReport
-from llama_index_advanced_rag.modes import (
-    AVAILABLE_MODES,
-    PARTS,
-    RetrievalMode,
-    accepted_names,
-    build_retriever,
-    checked_mode,
-    refuse_unknown,
-    retriever_class,
-)
-from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
-from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
-from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_engine
-from llama_index_advanced_rag.storage_view import holds_index, storage_view, write_signposts
-from llama_index_advanced_rag.stores.database_schema import FORMAT_VERSION
+from llama_index_advanced_rag.searchable import SearchableIndex
+from llama_index_advanced_rag.storage_view import holds_index, read_index_struct, remove_index, storage_view, write_signposts
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
-from llama_index_advanced_rag.updatable import UpdatableIndex
+from llama_index_advanced_rag.updatable import listed
+from llama_index_advanced_rag.update_report import UpdateReport
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentInfo:
-    """One document of the index."""
-
-    ref_doc_id: str
-    title: str
-    n_nodes: int
-    hash: str | None
-    metadata: dict[str, Any]
-
-
-class CorpusIndex(UpdatableIndex):
+class CorpusIndex(SearchableIndex):
     """Documents, searchable by words (BM25) and meaning (embeddings), exact through insert, update and delete.
 
     Everything lives in one folder (or in memory), changes are transactions, unchanged text is not embedded again, and no
@@ -127,8 +101,9 @@ class CorpusIndex(UpdatableIndex):
             show_progress=show_progress,
             callback_manager=callback_manager,
         )
-        if nodes:
-            self.insert_nodes(nodes)
+        if nodes is not None:
+            with self._first_contents():
+                self.insert_nodes(nodes)
 
     def _setup(
         self,
@@ -146,9 +121,10 @@ class CorpusIndex(UpdatableIndex):
         self._embed_given, self._embed_model = embed_model, None
         self._llm = resolve_llm(llm) if llm is not None else None
         self._own_transformations = list(transformations) if transformations is not None else None
+        self._resolving = CopyableLock()
         self.last_report = UpdateReport()
         super().__init__(
-            index_struct=IndexDict(),
+            index_struct=read_index_struct(corpus.database),
             storage_context=storage_view(corpus),
             callback_manager=callback_manager,
             transformations=cast("list[TransformComponent]", [None]),  # not empty, so that Settings.transformations is not resolved
@@ -179,23 +155,58 @@ class CorpusIndex(UpdatableIndex):
             **kwargs: the other arguments of the constructor.
 
         Raises:
-            ConfigurationError: `persist_dir` holds an index and `overwrite` is False, or a storage context was given.
+            ConfigurationError: `persist_dir` holds an index and `overwrite` is False, or one with another language or chunk size;
+                a storage context was given; `documents` are something else.
         """
         if storage_context is not None:
             raise ConfigurationError(
                 "CorpusIndex keeps its own stores and takes no storage_context. Pass persist_dir=... and, for your own vectors, vector_store=..."
             )
         refuse_unknown(kwargs, {"CorpusIndex": accepted_names(cls)})
+        given = listed(documents, Document)
         common: dict[str, Any] = {"show_progress": show_progress, "callback_manager": callback_manager, "transformations": transformations}
         folder = kwargs.get("persist_dir")
         if overwrite and folder is not None and holds_index(Path(folder)):
-            shared = {name: value for name, value in kwargs.items() if name in ("embed_model", "llm", "vector_store")}
-            index = cls.load(folder, **shared, **common)
+            index = cls.load(folder, **common, **{name: kwargs[name] for name in ("embed_model", "llm", "vector_store") if name in kwargs})
+            index._replace_contents(given, kwargs)  # noqa: SLF001 - of the same class
         else:
             index = cls(**kwargs, **common)
-        wanted = {document.id_ for document in documents}
-        index.apply(updated=documents, deleted=[info.ref_doc_id for info in index.list_documents() if info.ref_doc_id not in wanted])
+            with index._first_contents():
+                index.apply(added=given)
         return index
+
+    @contextmanager
+    def _first_contents(self) -> Generator[None, None, None]:
+        """Fill a new index; if that fails before anything is in, the files made for it go again, so that it can be tried again."""
+        try:
+            yield
+        except BaseException:
+            empty = not any(self._corpus.sizes().values())
+            self.close()
+            if empty and self._folder is not None:
+                remove_index(self._folder)
+            raise
+
+    def _replace_contents(self, documents: Sequence[Document], options: Mapping[str, Any]) -> None:
+        """Make an index that was opened with these options hold exactly these documents."""
+        try:
+            self._check_built_with(options)
+            wanted = {document.id_ for document in documents}
+            self.apply(updated=documents, deleted=[info.ref_doc_id for info in self.list_documents() if info.ref_doc_id not in wanted])
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_built_with(self, options: Mapping[str, Any]) -> None:
+        settings = self._corpus.settings
+        stored = {"language": self._corpus.analyzer.language, "chunk_size": settings.chunk_size, "chunk_overlap": settings.chunk_overlap}
+        for name, value in stored.items():
+            if options.get(name, value) != value:
+                raise ConfigurationError(
+                    f"The index in the folder was built with {name}={value!r}, not {options[name]!r}. Leave {name} out, or name another folder."
+                )
+        if options.get("transformations") is not None and not settings.own_transformations:
+            raise ConfigurationError("This index was built without transformations, from chunks of its own. Leave transformations out.")
 
     @classmethod
     def load(
@@ -225,6 +236,7 @@ class CorpusIndex(UpdatableIndex):
         Raises:
             IndexNotFoundError: there is no index in the folder.
             IndexFormatError: it is of another format version, or damaged.
+            ConfigurationError: `transformations` are given for an index that was built without.
             EmbeddingMismatchError: it was built with another embedding model.
         """
         folder = Path(persist_dir)
@@ -245,16 +257,13 @@ class CorpusIndex(UpdatableIndex):
                 show_progress=show_progress,
                 callback_manager=callback_manager,
             )
+            index._check_built_with({"transformations": transformations})  # noqa: SLF001
             if isinstance(embed_model, BaseEmbedding):
-                index.corpus.check_embedding(embedding_identity(embed_model))
+                index.corpus.settings.check_embedding(embedding_identity(embed_model))
         except BaseException:
             corpus.close()
             raise
         return index
-
-    def __repr__(self) -> str:
-        sizes, place = self._corpus.sizes(), "in memory" if self._folder is None else f"in {self._folder.name!r}"
-        return f"CorpusIndex({sizes['documents']} documents, {sizes['nodes']} nodes, {place}, modes: {', '.join(mode.value for mode in AVAILABLE_MODES)})"
 
     def __enter__(self) -> Self:
         return self
@@ -265,117 +274,3 @@ class CorpusIndex(UpdatableIndex):
     def close(self) -> None:
         """Close the files; closing twice is fine, using the index afterwards is an error."""
         self._corpus.close()
-
-    @property
-    def corpus(self) -> Corpus:
-        """The state behind this index."""
-        return self._corpus
-
-    def persist(self, persist_dir: str | Path) -> None:
-        """Copy the index into another folder, for `load`.
-
-        Raises:
-            ConfigurationError: the folder holds an index already.
-        """
-        self.storage_context.persist(persist_dir=persist_dir)
-
-    @property
-    def ref_doc_info(self) -> dict[str, RefDocInfo]:
-        """Node ids and metadata of each document."""
-        return self._corpus.documents.get_all_ref_doc_info() or {}
-
-    def list_documents(self) -> list[DocumentInfo]:
-        """The documents, by id."""
-        rows = self._corpus.describe_documents()
-        return [
-            DocumentInfo(ref_doc_id, str(metadata.get("title") or metadata.get("file_name") or ref_doc_id), count, digest, metadata)
-            for ref_doc_id, digest, metadata, count in rows
-        ]
-
-    def info(self) -> dict[str, Any]:
-        """Numbers of documents, nodes and vectors, bytes of each kind, language, embedding model, format version."""
-        settings = self._corpus.settings
-        return {
-            **self._corpus.sizes(),
-            "embedding": settings.embedding,
-            "dimension": settings.dimension,
-            "language": self._corpus.analyzer.language,
-            "external_vectors": settings.external_vectors,
-            "format_version": FORMAT_VERSION,
-            "modes": [mode.value for mode in AVAILABLE_MODES],
-        }
-
-    def as_retriever(  # type: ignore[override]
-        self, mode: RetrievalMode | str = RetrievalMode.HYBRID, *, similarity_top_k: int = 10, filters: MetadataFilters | None = None, **kwargs: Any
-    ) -> BaseRetriever:
-        """A retriever over this index.
-
-        Args:
-            mode: how to search.
-            similarity_top_k: most nodes returned.
-            filters: only nodes whose metadata match; applied before the cut.
-            **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid).
-
-        Raises:
-            ModeNotAvailableError: this version cannot run the mode.
-            UnknownArgumentError: an argument that the retriever does not take.
-        """
-        self._corpus.refresh()
-        return build_retriever(self._corpus, lambda: self.embed_model, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
-
-    def as_query_engine(  # type: ignore[override]
-        self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any
-    ) -> GroundedQueryEngine:
-        """An engine that answers with citations: from an LLM if one is given here or to the index, else the best sentences.
-
-        Args:
-            llm: the LLM; None is the index's own, which is None unless one was given. `Settings.llm` is never used.
-            retriever_mode: how to search.
-            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted.
-
-        Raises:
-            UnknownArgumentError: an argument that nothing accepts.
-        """
-        engine, retriever = self._split(kwargs, retriever_mode)
-        chosen = self._chosen_llm(llm)
-        embed_model = self.embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
-        options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
-        return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
-
-    def as_chat_engine(  # type: ignore[override]
-        self, chat_mode: ChatMode = ChatMode.BEST, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any
-    ) -> BaseChatEngine:
-        """A chat engine over this index; without an LLM it answers with cited sentences, using terms of the history.
-
-        Args:
-            chat_mode: BEST and CONDENSE_QUESTION are our cited chat; CONTEXT, CONDENSE_PLUS_CONTEXT and SIMPLE are LlamaIndex's and need an LLM.
-            llm: the LLM; None is the index's own.
-            retriever_mode: how to search.
-            **kwargs: arguments of `as_query_engine`, or of LlamaIndex's chat engine in its modes.
-
-        Raises:
-            ConfigurationError: the mode needs an LLM and none was given.
-        """
-        chosen = self._chosen_llm(llm)
-        if chat_mode is ChatMode.BEST or (chat_mode is ChatMode.CONDENSE_QUESTION and chosen is not None):
-            engine = self.as_query_engine(chosen, retriever_mode=retriever_mode, **kwargs)
-            return GroundedChatEngine(engine, llm=chosen)
-        if chosen is None:
-            raise ConfigurationError(
-                f"The chat mode {chat_mode.value!r} needs an LLM. Pass llm=..., or use ChatMode.BEST, which answers with cited sentences without one."
-            )
-        return stock_chat_engine(chat_mode, chosen, lambda: self.as_retriever(retriever_mode), kwargs)
-
-    def _split(self, kwargs: dict[str, Any], mode: RetrievalMode | str) -> tuple[dict[str, Any], dict[str, Any]]:
-        engine_names = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
-        retriever_names = accepted_names(retriever_class(checked_mode(mode)), without=PARTS)
-        refuse_unknown(kwargs, {"the query engine": engine_names, "the retriever": retriever_names})
-        return {name: value for name, value in kwargs.items() if name in engine_names}, {
-            name: value for name, value in kwargs.items() if name in retriever_names
-        }
-
-    def _chosen_llm(self, llm: LLMType | None) -> LLM | None:
-        chosen = resolve_llm(llm) if llm is not None else self._llm
-        if chosen is None:
-            report_unused_llm()
-        return chosen

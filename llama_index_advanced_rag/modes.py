@@ -1,16 +1,16 @@
 """How to search: the retrieval modes, and the retriever each of them stands for."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError, UnknownArgumentError
+from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
+from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
@@ -35,9 +35,44 @@ class RetrievalMode(str, Enum):
     COMMUNITY = "community"
 
 
-PARTS = ("retrievers", "postings", "nodes", "vector_store", "embed_model")  # given by the index, not by the user
-NOT_OPTIONS = (*PARTS, "similarity_top_k", "filters")
-AVAILABLE_MODES = (RetrievalMode.LEXICAL, RetrievalMode.DENSE, RetrievalMode.HYBRID)
+class SearchedIndex(NamedTuple):
+    """What an index gives its retrievers.
+
+    Attributes:
+        corpus: documents, words and vectors.
+        embed_model: gives the embedding model; called by the modes that embed the query.
+    """
+
+    corpus: Corpus
+    embed_model: Callable[[], BaseEmbedding]
+
+
+def _lexical(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    return LexicalRetriever(index.corpus.postings, index.corpus, **options)
+
+
+def _dense(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    return DenseRetriever(index.corpus.vectors, index.embed_model(), nodes=index.corpus, **options)
+
+
+def _hybrid(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **options)
+
+
+class BuiltMode(NamedTuple):
+    """A mode that this version runs: the class whose options it takes, and what makes the retriever."""
+
+    retriever: type[TracedRetriever]
+    make: Callable[..., TracedRetriever]
+
+
+BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
+    RetrievalMode.LEXICAL: BuiltMode(LexicalRetriever, _lexical),
+    RetrievalMode.DENSE: BuiltMode(DenseRetriever, _dense),
+    RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
+}
+AVAILABLE_MODES = tuple(BUILT_MODES)
+_GIVEN_BY_THE_INDEX = ("retrievers", "postings", "nodes", "vector_store", "embed_model")
 
 
 def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
@@ -52,58 +87,25 @@ def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
         known = RetrievalMode(mode)
     except ValueError as error:
         raise ConfigurationError(f"There is no retrieval mode {mode!r}. This version runs: {available}.") from error
-    if known not in AVAILABLE_MODES:
+    if known not in BUILT_MODES:
         raise ModeNotAvailableError(f"The retrieval mode {known.value!r} is not built yet. This version runs: {available}.")
     return known
 
 
+def mode_options(mode: "RetrievalMode | str") -> set[str]:
+    """Names of the arguments that the retriever of a mode takes from a user."""
+    return accepted_names(BUILT_MODES[checked_mode(mode)].retriever, without=_GIVEN_BY_THE_INDEX)
+
+
 def build_retriever(
-    corpus: Corpus,
-    embed_model: Callable[[], BaseEmbedding],
-    mode: "RetrievalMode | str",
-    *,
-    similarity_top_k: int,
-    filters: MetadataFilters | None,
-    options: Mapping[str, Any],
-) -> BaseRetriever:
-    """The retriever of a mode over a corpus; the embedding model is resolved only by modes that use it.
+    index: SearchedIndex, mode: "RetrievalMode | str", *, similarity_top_k: int, filters: MetadataFilters | None, options: Mapping[str, Any]
+) -> TracedRetriever:
+    """The retriever of a mode; before each search it looks for what other processes have written.
 
     Raises:
         UnknownArgumentError: an option that the retriever of this mode does not take.
     """
     known = checked_mode(mode)
-    common: dict[str, Any] = {"similarity_top_k": similarity_top_k, "filters": filters}
-    refuse_unknown(options, {f"mode {known.value!r}": accepted_names(retriever_class(known), without=NOT_OPTIONS)})
-    if known is RetrievalMode.LEXICAL:
-        return LexicalRetriever(corpus.postings, corpus, **common, **options)
-    if known is RetrievalMode.DENSE:
-        return DenseRetriever(corpus.vectors, embed_model(), nodes=corpus, **common, **options)
-    children: dict[str, BaseRetriever] = {
-        "dense": DenseRetriever(corpus.vectors, embed_model(), nodes=corpus, filters=filters),
-        "lexical": LexicalRetriever(corpus.postings, corpus, filters=filters),
-    }
-    return HybridRetriever(children, **common, **options)
-
-
-def retriever_class(mode: RetrievalMode) -> type[BaseRetriever]:
-    """The class that runs a mode."""
-    return {RetrievalMode.LEXICAL: LexicalRetriever, RetrievalMode.DENSE: DenseRetriever, RetrievalMode.HYBRID: HybridRetriever}[mode]
-
-
-def accepted_names(function: Callable[..., Any], *, without: tuple[str, ...] = ()) -> set[str]:
-    """Names of the parameters that can be given by keyword."""
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    parameters = inspect.signature(function).parameters.values()
-    return {item.name for item in parameters if item.kind in kinds and item.name not in ("self", *without)}
-
-
-def refuse_unknown(options: Mapping[str, Any], takers: Mapping[str, set[str]]) -> None:
-    """Check that each option has a taker.
-
-    Raises:
-        UnknownArgumentError: one has none; the message lists what each taker accepts.
-    """
-    unknown = sorted(name for name in options if not any(name in names for names in takers.values()))
-    if unknown:
-        accepted = "; ".join(f"{taker}: {', '.join(sorted(names))}" for taker, names in takers.items())
-        raise UnknownArgumentError(f"Nothing accepts the argument(s) {', '.join(map(repr, unknown))}. Accepted are, by {accepted}.")
+    refuse_unknown(options, {f"mode {known.value!r}": mode_options(known) - {"similarity_top_k", "filters"}})
+    retriever = BUILT_MODES[known].make(index, similarity_top_k=similarity_top_k, filters=filters, **options)
+    return retriever.refreshed_by(index.corpus.refresh)

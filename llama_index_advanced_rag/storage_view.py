@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.storage.storage_context import StorageContext
 
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.stores.database import FILE_NAME
+from llama_index_advanced_rag.stores.database import FILE_NAME, CorpusDatabase
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
+_SIGNPOST_FILES = ("docstore.json", "index_store.json")
+_STRUCT = "index_struct"
 
 
 class CorpusStorageContext(StorageContext):
@@ -19,14 +22,18 @@ class CorpusStorageContext(StorageContext):
     _corpus: Corpus
 
     def persist(self, persist_dir: Any = "./storage", *_: Any, **__: Any) -> None:
-        """Copy the corpus into a folder, for `CorpusIndex.load`; the corpus's own folder is always up to date.
+        """Copy the corpus into a folder, for `CorpusIndex.load`; an earlier copy is replaced. Its own folder is always up to date.
 
         Raises:
-            ConfigurationError: the folder holds an index already.
+            ConfigurationError: the folder holds another index.
         """
-        folder = Path(persist_dir)
+        folder, own = Path(persist_dir), self._corpus.database
+        if own.path is not None and folder.resolve() == own.path.resolve():
+            return
         if holds_index(folder):
-            raise ConfigurationError(f"The folder {folder.name!r} already holds an index. Name another folder; the index's own folder is always up to date.")
+            with CorpusDatabase(folder, read_only=True) as there:
+                if read_index_struct(there).index_id != read_index_struct(own).index_id:
+                    raise ConfigurationError(f"The folder {folder.name!r} already holds another index. Name another folder, or delete this one.")
         self._corpus.persist(folder)
         write_signposts(folder)
 
@@ -39,6 +46,20 @@ def storage_view(corpus: Corpus) -> CorpusStorageContext:
     return view
 
 
+def read_index_struct(database: CorpusDatabase) -> IndexDict:
+    """LlamaIndex's struct of the index: its id and summary, made and stored at the first time, and no entry a node."""
+    stored = database.get_meta(_STRUCT)
+    struct = IndexDict() if stored is None else IndexDict(index_id=stored["index_id"], summary=stored["summary"])
+    if stored is None and not database.read_only:
+        write_index_struct(database, struct)
+    return struct
+
+
+def write_index_struct(database: CorpusDatabase, struct: IndexDict) -> None:
+    """Store id and summary of the index."""
+    database.set_meta(_STRUCT, {"index_id": struct.index_id, "summary": struct.summary})
+
+
 def holds_index(folder: Path) -> bool:
     """True when the folder holds a corpus of this package, of whatever version."""
     return (folder / FILE_NAME).exists()
@@ -46,6 +67,15 @@ def holds_index(folder: Path) -> bool:
 
 def write_signposts(folder: Path) -> None:
     """Files that make LlamaIndex's own loader fail with the name of ours instead of with a missing file."""
+    docstore, index_store = _SIGNPOST_FILES
     struct = {"__type__": _SIGNPOST, "__data__": "{}"}
-    (folder / "docstore.json").write_text("{}", encoding="utf-8")
-    (folder / "index_store.json").write_text(json.dumps({"index_store/data": {"corpus": struct}}), encoding="utf-8")
+    (folder / docstore).write_text("{}", encoding="utf-8")
+    (folder / index_store).write_text(json.dumps({"index_store/data": {"corpus": struct}}), encoding="utf-8")
+
+
+def remove_index(folder: Path) -> None:
+    """Delete the files of an index from a folder, and the folder if nothing else is in it."""
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", *_SIGNPOST_FILES):
+        (folder / name).unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()

@@ -1,39 +1,39 @@
 """Changing an index: LlamaIndex's insert, update, delete and refresh, all of them over one `apply`."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.embeddings.utils import EmbedType
-from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, TransformComponent
 
-from llama_index_advanced_rag._concurrency import in_thread
-from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.embeddings.default import language_mismatch_warning, resolve_embed_model
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.window import embedding_window
-from llama_index_advanced_rag.errors import ConfigurationError, ReadOnlyIndexError
+from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
-from llama_index_advanced_rag.indexing import ChangeRun, UpdateReport, adrive, content_hash, drive, embed_nodes, embedding_text
+from llama_index_advanced_rag.indexing import ChangeRun, adrive, content_hash, drive, embed_nodes, embedding_text
+from llama_index_advanced_rag.stored_index import StoredIndex
 from llama_index_advanced_rag.trace import report
+from llama_index_advanced_rag.update_report import UpdateReport
+
+N = TypeVar("N", bound=BaseNode)
 
 
-class UpdatableIndex(BaseIndex[IndexDict]):
-    """A `BaseIndex` over a `Corpus` whose changes are transactions with one report.
+class UpdatableIndex(StoredIndex):
+    """A stored index whose changes are transactions with one report.
 
     Attributes:
         last_report: the `UpdateReport` of the last change.
     """
 
-    index_struct_cls = IndexDict
     last_report: UpdateReport
-    _corpus: Corpus
-    _read_only: bool
     _embed_given: EmbedType | None
     _embed_model: BaseEmbedding | None
+    _resolving: CopyableLock
     _own_transformations: list[TransformComponent] | None
 
     @property
@@ -44,12 +44,12 @@ class UpdatableIndex(BaseIndex[IndexDict]):
             EmbeddingMismatchError: the index was built with another one.
             EmbeddingUnavailableError: none could be loaded.
         """
-        if self._embed_model is None:
-            given = self._embed_given if self._embed_given is not None else self._corpus.settings.embedding_name
-            model = resolve_embed_model(given)
-            self._corpus.check_embedding(embedding_identity(model))
-            self._embed_model = model
-        return self._embed_model
+        with self._resolving:  # two threads must not load it twice
+            if self._embed_model is None:
+                model = resolve_embed_model(self._embed_given if self._embed_given is not None else self._corpus.settings.embedding_name)
+                self._corpus.settings.check_embedding(embedding_identity(model))
+                self._embed_model = model
+            return self._embed_model
 
     def _writing_model(self) -> BaseEmbedding:
         identity = embedding_identity(self.embed_model)
@@ -93,16 +93,16 @@ class UpdatableIndex(BaseIndex[IndexDict]):
             StorageError: the disk refused; batches committed before stay.
             Exception: if nothing at all could be done, the first error as it was.
         """
-        run = self._start()
-        with _progress(len(added) + len(updated), show=self._show_progress) as run.on_document:
-            drive(run.steps([*added, *updated], list(deleted)), self._writing_model)
+        upserts, gone, run = listed([*added, *updated], Document), checked_ids(deleted), self._start()
+        with _progress(len(upserts), show=self._show_progress) as run.on_document:
+            drive(run.steps(upserts, gone), self._writing_model)
         return self._finish(run)
 
     async def aapply(self, *, added: Sequence[Document] = (), updated: Sequence[Document] = (), deleted: Sequence[str] = ()) -> UpdateReport:
         """The async twin of `apply`: embedding is awaited, everything else runs in a thread."""
-        run = await in_thread(self._start)
-        with _progress(len(added) + len(updated), show=self._show_progress) as run.on_document:
-            await adrive(run.steps([*added, *updated], list(deleted)), self._writing_model)
+        upserts, gone, run = listed([*added, *updated], Document), checked_ids(deleted), await in_thread(self._start)
+        with _progress(len(upserts), show=self._show_progress) as run.on_document:
+            await adrive(run.steps(upserts, gone), self._writing_model)
         return await in_thread(self._finish, run)
 
     def _start(self) -> ChangeRun:
@@ -118,10 +118,6 @@ class UpdatableIndex(BaseIndex[IndexDict]):
         for warning in run.report.warnings:
             report("warning", warning)
         return run.report
-
-    def _refuse_read_only(self) -> None:
-        if self._read_only:
-            raise ReadOnlyIndexError("The index was opened with read_only=True and cannot be changed. Open it with CorpusIndex.load(persist_dir).")
 
     def insert(self, document: Document, **_: Any) -> None:
         """Bring in one document; a stored one of the same id is replaced."""
@@ -162,9 +158,20 @@ class UpdatableIndex(BaseIndex[IndexDict]):
     def insert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
         """Bring in ready nodes; stored nodes of the same ids are replaced.
 
-        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it.
+        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it. Embeddings that nodes carry are not
+        used: which model made them cannot be known.
+
+        Raises:
+            ConfigurationError: a `Document` is among them, which is to be cut into nodes first.
+            ReadOnlyIndexError: the index was opened read-only.
         """
         self._refuse_read_only()
+        nodes = listed(nodes, BaseNode)
+        whole = next((node for node in nodes if isinstance(node, Document)), None)
+        if whole is not None:
+            raise ConfigurationError(
+                f"The document {whole.id_!r} was given as a node. Give documents to CorpusIndex.from_documents(documents) or insert(document), which cut them."
+            )
         vectors = embed_nodes(self._corpus, self._writing_model(), nodes)
         self._corpus.write_nodes(nodes, [content_hash(embedding_text(node)) for node in nodes], vectors)
 
@@ -185,11 +192,36 @@ class UpdatableIndex(BaseIndex[IndexDict]):
     def delete_nodes(self, node_ids: list[str], delete_from_docstore: bool = True, **_: Any) -> None:
         """Remove single nodes everywhere; their document stays listed."""
         self._refuse_read_only()
-        self._corpus.delete_nodes(node_ids)
+        self._corpus.delete_nodes(checked_ids(node_ids))
 
     async def adelete_nodes(self, node_ids: list[str], delete_from_docstore: bool = True, **_: Any) -> None:
         """The async twin of `delete_nodes`; runs in a thread."""
         await in_thread(self.delete_nodes, node_ids)
+
+
+def listed(nodes: Iterable[N], kind: type[BaseNode]) -> list[N]:
+    """Documents or nodes as a list.
+
+    Raises:
+        ConfigurationError: one of them is something else, or a single one was given instead of a list.
+    """
+    one = isinstance(nodes, (str, BaseNode))  # a node can be iterated too: its fields would come
+    given = list(nodes)
+    if one or not all(isinstance(cast(object, item), BaseNode) for item in given):
+        wrong = nodes if one else next(item for item in given if not isinstance(cast(object, item), BaseNode))
+        raise ConfigurationError(f"{type(wrong).__name__} {str(wrong)[:80]!r} was given where a list of {kind.__name__} objects is expected.")
+    return given
+
+
+def checked_ids(ids: Iterable[str]) -> list[str]:
+    """The ids as a list.
+
+    Raises:
+        ConfigurationError: a single string was given, which would be taken for a list of letters.
+    """
+    if isinstance(ids, str):
+        raise ConfigurationError(f"The id {ids!r} was given as a list of ids. Give a list: [{ids!r}].")
+    return list(ids)
 
 
 def _written(documents: Sequence[Document], done: UpdateReport) -> list[bool]:

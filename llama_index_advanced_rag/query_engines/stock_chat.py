@@ -10,6 +10,26 @@ from llama_index.core.llms import LLM
 
 from llama_index_advanced_rag.errors import ConfigurationError
 
+_OVER_A_RETRIEVER: dict[ChatMode, type[ContextChatEngine] | type[CondensePlusContextChatEngine]] = {
+    ChatMode.CONTEXT: ContextChatEngine,
+    ChatMode.CONDENSE_PLUS_CONTEXT: CondensePlusContextChatEngine,
+}
+
+
+def stock_chat_class(chat_mode: ChatMode) -> type[SimpleChatEngine] | type[ContextChatEngine] | type[CondensePlusContextChatEngine]:
+    """LlamaIndex's chat engine of a mode.
+
+    Raises:
+        ConfigurationError: LlamaIndex has none any more.
+    """
+    if chat_mode is ChatMode.SIMPLE:
+        return SimpleChatEngine
+    if chat_mode not in _OVER_A_RETRIEVER:
+        raise ConfigurationError(
+            f"LlamaIndex has no chat engine for {chat_mode.value!r} any more. Use ChatMode.BEST, or an agent with this index's query engine as a tool."
+        )
+    return _OVER_A_RETRIEVER[chat_mode]
+
 
 def stock_chat_engine(chat_mode: ChatMode, llm: LLM, make_retriever: Callable[[], BaseRetriever], options: Mapping[str, Any]) -> BaseChatEngine:
     """The stock chat engine of a mode.
@@ -23,12 +43,6 @@ def stock_chat_engine(chat_mode: ChatMode, llm: LLM, make_retriever: Callable[[]
     Raises:
         ConfigurationError: LlamaIndex has no engine for the mode any more.
     """
-    if chat_mode is ChatMode.SIMPLE:
-        return SimpleChatEngine.from_defaults(llm=llm, **options)
-    if chat_mode is ChatMode.CONTEXT:
-        return ContextChatEngine.from_defaults(retriever=make_retriever(), llm=llm, **options)
-    if chat_mode is ChatMode.CONDENSE_PLUS_CONTEXT:
-        return CondensePlusContextChatEngine.from_defaults(retriever=make_retriever(), llm=llm, **options)
-    raise ConfigurationError(
-        f"LlamaIndex has no chat engine for {chat_mode.value!r} any more. Use ChatMode.BEST, or an agent with this index's query engine as a tool."
-    )
+    if chat_mode in _OVER_A_RETRIEVER:
+        return _OVER_A_RETRIEVER[chat_mode].from_defaults(retriever=make_retriever(), llm=llm, **options)
+    return stock_chat_class(chat_mode).from_defaults(llm=llm, **options)

@@ -2,6 +2,7 @@
 
 import copy
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -44,6 +45,7 @@ class TracedRetriever(BaseRetriever):
         super().__init__(callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose)
         self._similarity_top_k = whole_number("similarity_top_k", similarity_top_k)
         self._filters = checked_filters(filters)
+        self._refresh: Callable[[], object] | None = None
 
     @property
     def similarity_top_k(self) -> int:
@@ -67,6 +69,12 @@ class TracedRetriever(BaseRetriever):
         other._filters = checked_filters(filters)  # noqa: SLF001
         return other
 
+    def refreshed_by(self, refresh: Callable[[], object]) -> Self:
+        """The same retriever that calls `refresh` before each search, to see what others have written; this object stays as it is."""
+        other = copy.copy(self)
+        other._refresh = refresh  # noqa: SLF001
+        return other
+
     @abstractmethod
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Search; best first, new `NodeWithScore` objects, plain float scores, higher is better."""
@@ -75,10 +83,14 @@ class TracedRetriever(BaseRetriever):
         return await in_thread(self._find, query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self._refresh is not None:
+            self._refresh()
         with stage_trace(self.stage, query_bundle.query_str) as trace:
             return _labelled(self._find(own_bundle(query_bundle)), trace)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self._refresh is not None:
+            await in_thread(self._refresh)
         with stage_trace(self.stage, query_bundle.query_str) as trace:
             return _labelled(await self._afind(own_bundle(query_bundle)), trace)
 

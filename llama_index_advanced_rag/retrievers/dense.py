@@ -23,6 +23,7 @@ from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
 _WIDEN = 10
+_Hit = tuple[BaseNode, float | None]
 
 
 class DenseRetriever(TracedRetriever):
@@ -105,7 +106,7 @@ class DenseRetriever(TracedRetriever):
             embedding = self._embed_model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
         template, top_k = self._store_query(query_bundle, embedding), self._similarity_top_k
         while True:
-            hits = self._hits(self._vector_store.query(replace(template, similarity_top_k=top_k)))
+            hits = self._answer(replace(template, similarity_top_k=top_k))
             if self._enough(hits, top_k):
                 return self._ranked(hits)
             top_k *= _WIDEN
@@ -118,7 +119,7 @@ class DenseRetriever(TracedRetriever):
             embedding = await aembed_query(self._embed_model, query_bundle.embedding_strs)
         template, top_k = await in_thread(self._store_query, query_bundle, embedding), self._similarity_top_k
         while True:
-            hits = await in_thread(self._hits, await self._aquery(replace(template, similarity_top_k=top_k)))
+            hits = await self._aanswer(replace(template, similarity_top_k=top_k))
             if self._enough(hits, top_k):
                 return self._ranked(hits)
             top_k *= _WIDEN
@@ -145,15 +146,37 @@ class DenseRetriever(TracedRetriever):
             node_ids=self._node_ids if known is None else known,
         )
 
-    def _hits(self, result: VectorStoreQueryResult) -> list[tuple[BaseNode, float | None]]:
+    def _answer(self, query: VectorStoreQuery) -> list[_Hit]:
+        hits, missing = self._hits(self._vector_store.query(query))
+        known: set[str] = set()
+        while missing and missing != known:  # gone between the search and the reading: the store knows by now
+            known, (hits, missing) = missing, self._hits(self._vector_store.query(query))
+        return self._present(hits, missing)
+
+    async def _aanswer(self, query: VectorStoreQuery) -> list[_Hit]:
+        hits, missing = await in_thread(self._hits, await self._aquery(query))
+        known: set[str] = set()
+        while missing and missing != known:
+            known, (hits, missing) = missing, await in_thread(self._hits, await self._aquery(query))
+        return self._present(hits, missing)
+
+    @staticmethod
+    def _present(hits: list[_Hit], missing: Collection[str]) -> list[_Hit]:
+        if missing:
+            report("warning", f"{len(missing)} of {len(missing) + len(hits)} vectors found have no node in the node source and were left out.")
+        return hits
+
+    def _hits(self, result: VectorStoreQueryResult) -> tuple[list[_Hit], set[str]]:
+        """Nodes with their scores, and the ids whose nodes are missing."""
         nodes = self._result_nodes(result)
         similarities = result.similarities
         scores = [None] * len(nodes) if similarities is None else [_plain(score) for score in similarities]
-        return [(node, score) for node, score in zip(nodes, scores, strict=True) if node is not None]
+        missing = {node_id for node_id, node in zip(result.ids or [], nodes, strict=False) if node is None}
+        return [(node, score) for node, score in zip(nodes, scores, strict=True) if node is not None], missing
 
     def _result_nodes(self, result: VectorStoreQueryResult) -> list[BaseNode | None]:
         if result.nodes:
-            fetched = self._fetch([node.node_id for node in result.nodes if not _is_text(node)]) if self._nodes is not None else {}
+            fetched = self._fetch([node.node_id for node in result.nodes if not _is_text(node)])
             return [fetched.get(node.node_id, node) for node in result.nodes]
         ids = list(result.ids or [])
         if ids and self._nodes is None:
@@ -162,8 +185,6 @@ class DenseRetriever(TracedRetriever):
                 "Pass nodes=DocstoreNodeSource(index.docstore) or nodes=DictNodeSource(nodes)."
             )
         found = self._fetch(ids)
-        if len(found) < len(set(ids)):
-            report("warning", f"{len(set(ids)) - len(found)} of {len(set(ids))} vectors found have no node in the node source and were left out.")
         return [found.get(node_id) for node_id in ids]
 
     def _fetch(self, node_ids: Sequence[str]) -> dict[str, BaseNode]:
@@ -175,14 +196,14 @@ class DenseRetriever(TracedRetriever):
         in_documents = self._doc_ids is None or node.ref_doc_id in self._doc_ids
         return in_documents and (self._node_ids is None or node.node_id in self._node_ids)
 
-    def _enough(self, hits: Collection[tuple[BaseNode, float | None]], asked: int) -> bool:
+    def _enough(self, hits: Collection[_Hit], asked: int) -> bool:
         allowed = sum(self._allows(node) for node, _ in hits)
         if allowed == len(hits) or len(hits) < asked or allowed >= self._similarity_top_k:
             return True
         report("info", f"{type(self._vector_store).__name__} ignores doc_ids or node_ids; it is asked again for {asked * _WIDEN} nodes.")
         return False
 
-    def _ranked(self, hits: Sequence[tuple[BaseNode, float | None]]) -> list[NodeWithScore]:
+    def _ranked(self, hits: Sequence[_Hit]) -> list[NodeWithScore]:
         allowed = [(node, score) for node, score in hits if self._allows(node)]
         if any(score is not None for _, score in allowed):
             allowed.sort(key=lambda hit: (-_or_lowest(hit[1]), sort_key(hit[0])))
@@ -190,7 +211,7 @@ class DenseRetriever(TracedRetriever):
         self._explain(allowed)
         return [NodeWithScore(node=node, score=score) for node, score in allowed]
 
-    def _explain(self, hits: Sequence[tuple[BaseNode, float | None]]) -> None:
+    def _explain(self, hits: Sequence[_Hit]) -> None:
         trace = current_trace()
         if trace is None:
             return

@@ -193,15 +193,16 @@ class LexicalRetriever(TracedRetriever):
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = query_bundle.query_str
         found, missing = self._search(query)
-        if missing:  # deleted between the search and the reading: the word index knows by now
-            found, missing = self._search(query)
+        known: set[str] = set()
+        while missing and missing != known:  # gone between the search and the reading: the word index knows by now
+            known, (found, missing) = missing, self._search(query)
         if missing:
-            report("warning", f"{missing} nodes of the word index are gone from the node source and were left out. Tell delete_nodes().")
+            report("warning", f"{len(missing)} nodes of the word index are gone from the node source and were left out. Tell delete_nodes().")
         self._explain(query, found)
         return [NodeWithScore(node=node, score=score) for node, score in found]
 
-    def _search(self, query: str) -> tuple[list[tuple[BaseNode, float]], int]:
-        """The best nodes that match the filters, and how many were found that the node source does not have.
+    def _search(self, query: str) -> tuple[list[tuple[BaseNode, float]], set[str]]:
+        """The best nodes that match the filters, and the ids that were found and that the node source does not have.
 
         Looking only at hits, best first, and at more of them until there are enough, is filtering before the cut.
         """
@@ -213,7 +214,7 @@ class LexicalRetriever(TracedRetriever):
             held = [(known[node_id], score) for node_id, score in hits if node_id in known]
             found = [(node, score) for node, score in held if metadata_matches(filterable_metadata(node), self._filters)]
             if len(found) >= self._similarity_top_k or len(hits) < asked:
-                return found[: self._similarity_top_k], len(hits) - len(held)
+                return found[: self._similarity_top_k], {node_id for node_id, _ in hits} - known.keys()
             asked *= _WIDEN
 
     def _read_nodes(self, node_ids: list[str]) -> dict[str, BaseNode]:

@@ -5,20 +5,14 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from typing_extensions import Self
 
-from llama_index_advanced_rag.errors import (
-    ConfigurationError,
-    IndexClosedError,
-    IndexFormatError,
-    IndexNotFoundError,
-    StorageError,
-)
+from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, SCHEMA
 from llama_index_advanced_rag.stores.lossless_text import escape_text
 from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, read_only_error, storage_error
@@ -173,6 +167,10 @@ class CorpusDatabase:
             raise read_only_error()
         with self._scope("BEGIN IMMEDIATE"):
             yield
+
+    def alone(self) -> AbstractContextManager[object]:
+        """A block in which no other thread of this process reads or writes; transactions in it are committed when they end."""
+        return self._lock
 
     @contextmanager
     def snapshot(self) -> Generator[None, None, None]:

@@ -1,7 +1,6 @@
 """An exact vector store in memory: one float32 matrix, every filter before the top-k cut, nothing to install or run."""
 
 import copy
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from llama_index.core.vector_stores.types import (
 )
 from typing_extensions import Self
 
-from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.errors import ConfigurationError, NodeSourceError
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import sort_key
@@ -68,7 +67,7 @@ class FlatVectorStore(BasePydanticVectorStore):
     _keys: list[str] = PrivateAttr(default_factory=list)
     _row_of: dict[str, int] = PrivateAttr(default_factory=dict)
     _ids_of: dict[str | None, dict[str, None]] = PrivateAttr(default_factory=dict)
-    _lock: Any = PrivateAttr(default_factory=threading.RLock)
+    _lock: Any = PrivateAttr(default_factory=CopyableLock)
 
     def __init__(self, *, metric: VectorMetric | str = VectorMetric.COSINE, keep_nodes: bool = True, **kwargs: Any) -> None:
         kwargs.pop("stores_text", None)

@@ -1,7 +1,6 @@
 """BM25 over texts that come and go: scores are always those of an index built afresh."""
 
 import heapq
-import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from llama_index_advanced_rag._choices import whole_number
+from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B, inverse_document_frequency, term_contributions
 from llama_index_advanced_rag.stores._postings_file import read_postings, write_postings
@@ -62,7 +63,7 @@ class PostingsStore:
         self.k1 = k1
         self.b = b
         self._state = _State()
-        self._writing = threading.Lock()
+        self._writing = CopyableLock()
 
     def __len__(self) -> int:
         return self._state.n_texts
@@ -98,20 +99,21 @@ class PostingsStore:
         _check_lengths(node_ids, texts, sort_keys)
         self.add_term_counts(node_ids, [self.term_counts(text) for text in texts], sort_keys=sort_keys)
 
-    def add_term_counts(self, node_ids: Sequence[str], counts: Sequence[Mapping[str, int]], *, sort_keys: Sequence[str] | None = None) -> None:
-        """As `add`, from counts that `term_counts` gave earlier.
+    def add_term_counts(
+        self, node_ids: Sequence[str], counts: Sequence[Mapping[str, int]], *, sort_keys: Sequence[str] | None = None, replacing: Iterable[str] = ()
+    ) -> None:
+        """As `add`, from counts that `term_counts` gave earlier; the ids of `replacing` go in the same step, so that no search falls in between.
 
         Raises:
             ConfigurationError: the sequences differ in length, or a count is below 1.
         """
         _check_lengths(node_ids, counts, sort_keys)
         last = {node_id: position for position, node_id in enumerate(node_ids)}
-        if not last:
-            return
         keys = node_ids if sort_keys is None else sort_keys
         new = build_segment(list(last), [keys[position] for position in last.values()], [_positive(counts[position]) for position in last.values()])
         with self._writing:
-            self._swap(_appended(_deleted(self._state.segments, last), new))
+            rest = _deleted(self._state.segments, {*last, *replacing})
+            self._swap(_appended(rest, new) if last else rest)
 
     def delete(self, node_ids: Iterable[str]) -> None:
         """Let go of texts; unknown ids are ignored."""
@@ -133,9 +135,7 @@ class PostingsStore:
         Raises:
             ConfigurationError: `top_k` below 1.
         """
-        if top_k < 1:
-            raise ConfigurationError(f"top_k is {top_k!r}. It must be at least 1.")
-        state = self._state
+        top_k, state = whole_number("top_k", top_k), self._state
         scores = self._scores(state, Counter(self.analyzer.query_groups(query)))
         if candidates is not None:
             chosen = frozenset(candidates)

@@ -1,0 +1,78 @@
+"""What a corpus was made with: saved beside it, so that it is not changed or asked under other settings."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from llama_index_advanced_rag.errors import EmbeddingMismatchError
+from llama_index_advanced_rag.stores.database import CorpusDatabase
+
+_KEY = "settings"
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSettings:
+    """What the stored state was made with.
+
+    Attributes:
+        analyzer: `TextAnalyzer.to_dict()`.
+        embedding: identity of the embedding model, None until the first vector is stored.
+        embedding_name: the name the user gave for it, None when an object was given.
+        dimension: length of the vectors, None until the first one is stored.
+        external_vectors: vectors live in a vector store of the user's.
+        chunk_size: most tokens of a chunk, None for what the model's window holds.
+        chunk_overlap: tokens that neighbouring chunks share.
+        own_transformations: nodes were made by transformations of the user's.
+    """
+
+    analyzer: dict[str, Any]
+    embedding: str | None = None
+    embedding_name: str | None = None
+    dimension: int | None = None
+    external_vectors: bool = False
+    chunk_size: int | None = None
+    chunk_overlap: int = 32
+    own_transformations: bool = False
+
+    @classmethod
+    def read(cls, database: CorpusDatabase) -> "CorpusSettings":
+        """The settings stored in a database."""
+        return cls(**database.get_meta(_KEY))
+
+    def write(self, database: CorpusDatabase) -> None:
+        """Store them; joins the caller's transaction."""
+        database.set_meta(_KEY, asdict(self))
+
+    def check_embedding(self, identity: str) -> None:
+        """Check that vectors of this model can be compared with the stored ones.
+
+        Raises:
+            EmbeddingMismatchError: the stored vectors come from another model.
+        """
+        if self.embedding is not None and self.embedding != identity:
+            raise EmbeddingMismatchError(
+                f"This index was built with the embedding model {self.embedding!r}, but {identity!r} was given: their vectors cannot be compared. "
+                "Pass the model it was built with as embed_model=..., or build a new index in another persist_dir."
+            )
+
+    def with_embedding(self, identity: str, *, name: str | None) -> "CorpusSettings":
+        """The same settings bound to a model.
+
+        Raises:
+            EmbeddingMismatchError: they are bound to another one.
+        """
+        self.check_embedding(identity)
+        return self if self.embedding is not None else replace(self, embedding=identity, embedding_name=name)
+
+    def with_dimension(self, lengths: Collection[int]) -> "CorpusSettings":
+        """The same settings after vectors of these lengths came.
+
+        Raises:
+            EmbeddingMismatchError: the lengths differ, or the stored vectors have another one.
+        """
+        if len({*lengths, *([self.dimension] if self.dimension else [])}) > 1:
+            raise EmbeddingMismatchError(
+                f"The embedding model gave vectors of length {sorted(set(lengths))}, but this index holds vectors of length {self.dimension}. "
+                "Use the model it was built with."
+            )
+        return replace(self, dimension=self.dimension or next(iter(lengths), None))

@@ -1,0 +1,120 @@
+"""Asking an index: its retrievers, query engines and chat engines."""
+
+from typing import Any
+
+from llama_index.core.chat_engine.types import BaseChatEngine, ChatMode
+from llama_index.core.llms import LLM
+from llama_index.core.llms.utils import LLMType, resolve_llm
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from llama_index_advanced_rag._choices import parse_choice
+from llama_index_advanced_rag.call_arguments import accepted_names, share_out
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, checked_mode, mode_options
+from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
+from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
+from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
+from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.updatable import UpdatableIndex
+
+_ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
+_CHAT_OPTIONS = accepted_names(GroundedChatEngine, without=("query_engine", "llm"))
+
+
+class SearchableIndex(UpdatableIndex):
+    """An index that can be asked: for nodes, for an answer, or in a conversation.
+
+    What it returns is light and follows the index: make it once, ask it often, and each question sees what was committed
+    before it, by this process or another one.
+    """
+
+    _llm: LLM | None
+
+    def as_retriever(  # type: ignore[override]
+        self, mode: RetrievalMode | str = RetrievalMode.HYBRID, *, similarity_top_k: int = 10, filters: MetadataFilters | None = None, **kwargs: Any
+    ) -> TracedRetriever:
+        """A retriever over this index.
+
+        Args:
+            mode: how to search.
+            similarity_top_k: most nodes returned.
+            filters: only nodes whose metadata match; applied before the cut.
+            **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid). The queries of
+                `num_queries` are written by the index's LLM unless `llm` is given.
+
+        Raises:
+            ModeNotAvailableError: this version cannot run the mode.
+            UnknownArgumentError: an argument that the retriever does not take.
+        """
+        if "num_queries" in kwargs:
+            kwargs.setdefault("llm", self._llm)
+        searched = SearchedIndex(self._corpus, lambda: self.embed_model)
+        return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
+
+    def as_query_engine(  # type: ignore[override]
+        self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any
+    ) -> GroundedQueryEngine:
+        """An engine that answers with citations: from an LLM if one is given here or to the index, else the best sentences.
+
+        Args:
+            llm: the LLM; None is the index's own, which is None unless one was given. `Settings.llm` is never used.
+            retriever_mode: how to search.
+            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted.
+
+        Raises:
+            UnknownArgumentError: an argument that nothing accepts.
+        """
+        engine, retriever = share_out(kwargs, {"the query engine": _ENGINE_OPTIONS, "the retriever": mode_options(retriever_mode)})
+        chosen = self._chosen_llm(llm)
+        if "num_queries" in retriever:
+            retriever.setdefault("llm", chosen)
+        embed_model = self.embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
+        options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
+        return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
+
+    def as_chat_engine(  # type: ignore[override]
+        self,
+        chat_mode: ChatMode | str = ChatMode.BEST,
+        llm: LLMType | None = None,
+        *,
+        retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID,
+        **kwargs: Any,
+    ) -> BaseChatEngine:
+        """A chat engine over this index; without an LLM it answers with cited sentences, using terms of the history.
+
+        Args:
+            chat_mode: BEST and CONDENSE_QUESTION are our cited chat; CONTEXT, CONDENSE_PLUS_CONTEXT and SIMPLE are LlamaIndex's and need an LLM.
+            llm: the LLM; None is the index's own.
+            retriever_mode: how to search.
+            **kwargs: arguments of the chat engine (`memory`, `chat_history`, ...), of `as_query_engine` in our chat, and of `as_retriever`;
+                each goes where it is accepted.
+
+        Raises:
+            ConfigurationError: the mode needs an LLM and none was given.
+            UnknownArgumentError: an argument that nothing accepts.
+        """
+        wanted, chosen = parse_choice(ChatMode, chat_mode, argument="chat_mode"), self._chosen_llm(llm)
+        if wanted is ChatMode.BEST or (wanted is ChatMode.CONDENSE_QUESTION and chosen is not None):
+            return self._grounded_chat(chosen, retriever_mode, kwargs)
+        if chosen is None:
+            raise ConfigurationError(
+                f"The chat mode {wanted.value!r} needs an LLM. Pass llm=..., or use ChatMode.BEST, which answers with cited sentences without one."
+            )
+        return self._stock_chat(wanted, chosen, retriever_mode, kwargs)
+
+    def _grounded_chat(self, llm: LLM | None, mode: RetrievalMode | str, options: dict[str, Any]) -> GroundedChatEngine:
+        takers = {"the chat engine": _CHAT_OPTIONS, "the query engine": _ENGINE_OPTIONS, "the retriever": mode_options(mode)}
+        chat, engine, retriever = share_out(options, takers)
+        return GroundedChatEngine(self.as_query_engine(llm, retriever_mode=mode, **{**engine, **retriever}), llm=llm, **chat)
+
+    def _stock_chat(self, chat_mode: ChatMode, llm: LLM, mode: RetrievalMode | str, options: dict[str, Any]) -> BaseChatEngine:
+        names = accepted_names(stock_chat_class(chat_mode).from_defaults, without=("retriever", "llm"))
+        retriever_names = mode_options(mode) if chat_mode is not ChatMode.SIMPLE else set[str]()
+        chat, retriever = share_out(options, {f"LlamaIndex's chat mode {chat_mode.value!r}": names, "the retriever": retriever_names})
+        return stock_chat_engine(chat_mode, llm, lambda: self.as_retriever(mode, **retriever), chat)
+
+    def _chosen_llm(self, llm: LLMType | None) -> LLM | None:
+        chosen = resolve_llm(llm) if llm is not None else self._llm
+        if chosen is None:
+            report_unused_llm()
+        return chosen
