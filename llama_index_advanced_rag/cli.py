@@ -1,17 +1,16 @@
 """The command `advanced-rag`: index a folder, ask it, see why, without writing Python."""
 
 import contextlib
-import json
+import errno
 import logging
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import asdict
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from llama_index_advanced_rag import cli_output
 from llama_index_advanced_rag.errors import ConfigurationError
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
     from llama_index_advanced_rag.index import CorpusIndex
 
 MODES = ("auto", "lexical", "dense", "hybrid", "hierarchical", "anchor", "graph", "vote", "community")
-EXIT_ERROR, EXIT_USAGE, EXIT_PARTLY = 1, 2, 3
+EXIT_ERROR, EXIT_USAGE, EXIT_PARTLY, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="advanced-rag",
     help="Index a folder of documents, ask it, and see why each passage was found.\n\n"
     "Exit codes: 0 done; 1 error; 2 wrong usage; 3 done in part (index, update: a document could not be read or indexed; ask: the LLM failed, "
-    "so the answer quotes the documents).",
+    "so the answer quotes the documents); 130 interrupted, finished documents are kept.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 Question = Annotated[str, typer.Argument(help="The question, in the language of the documents.", show_default=False)]
-Docs = Annotated[Path | None, typer.Option("--docs", help="Folder of documents (.txt .md .html .pdf .docx); its index is made or brought up to date first.")]
+Docs = Annotated[Path | None, typer.Option("--docs", help="Folder of documents (.txt .md .html .pdf .docx), or one document; indexed first.")]
 IndexDir = Annotated[Path | None, typer.Option("--index-dir", help="Folder of the index. Default: .advanced-rag inside the documents' folder.")]
 Language = Annotated[str | None, typer.Option(help="Language of the documents, as an ISO code such as 'fr'. Default: recognised.")]
 EmbedModel = Annotated[
@@ -52,7 +51,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Log more, and show the tra
 
 @app.command()
 def index(
-    docs: Annotated[Path, typer.Argument(help="Folder of documents.", show_default=False)],
+    docs: Annotated[Path, typer.Argument(help="Folder of documents, or one document.", show_default=False)],
     index_dir: IndexDir = None,
     language: Language = None,
     embed_model: EmbedModel = None,
@@ -95,10 +94,11 @@ def ask(
     debug: Debug = False,
 ) -> None:
     """Answer a question from the documents, with citations."""
-    _check_question(question, mode)
+    question = _checked_question(question, mode)
     with _command(as_json, debug) as output:
         from llama_index.core.base.response.schema import StreamingResponse
 
+        _check_mode(mode)
         chosen = _llm(llm, api_base)
         with _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
             engine = opened.as_query_engine(chosen, retriever_mode=mode, similarity_top_k=top_k, streaming=stream and not as_json)
@@ -124,13 +124,15 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """Show which passages are found for a question, and why: the rank, score and reason of every stage."""
-    _check_question(question, mode)
-    with _command(as_json, debug) as output, _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
+    question = _checked_question(question, mode)
+    with _command(as_json, debug) as output:
         from llama_index_advanced_rag.trace import capture_trace
 
-        with capture_trace(question) as trace:
-            nodes = opened.as_retriever(mode, similarity_top_k=top_k).retrieve(question)
-        output.show({**cli_output.explanation_facts(question, nodes, trace), "index": facts}, cli_output.print_explanation)
+        _check_mode(mode)
+        with _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
+            with capture_trace(question) as trace:
+                nodes = opened.as_retriever(mode, similarity_top_k=top_k).retrieve(question)
+            output.show({**cli_output.explanation_facts(question, nodes, trace), "index": facts}, cli_output.print_explanation)
 
 
 @app.command()
@@ -141,59 +143,10 @@ def info(docs: Docs = None, index_dir: IndexDir = None, as_json: AsJson = False,
         output.show({"index": opened.info(), "documents": documents}, cli_output.print_info)
 
 
-class _Log(logging.Handler):
-    """Log lines on stderr, remembered so that a report does not repeat them."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__()
-        self._stream = stream
-        self.said: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.said.add(record.getMessage())
-        self._stream.write(f"{record.levelname.lower()}: {record.getMessage()}\n")
-
-
-class _Output:
-    """Results go to stdout, everything else to stderr."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
-        self._stdout = sys.stdout
-        self.results = Console(file=sys.stdout, highlight=False, soft_wrap=True)
-        self.remarks = Console(file=sys.stderr, highlight=False, soft_wrap=True)
-        self.log = _Log(sys.stderr)
-
-    def print_update(self, console: Console, facts: dict[str, Any]) -> None:
-        cli_output.print_update(console, facts, said=self.log.said)
-
-    def show(self, facts: dict[str, Any], print_for_people: Any) -> None:
-        if self.as_json:
-            self._stdout.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
-        else:
-            print_for_people(self.results, facts)
-
-    def answer(self, facts: dict[str, Any], *, printed: bool) -> None:
-        def print_answer(console: Console, answer: dict[str, Any]) -> None:
-            if not printed:
-                console.print(Text(answer["answer"]))
-            cli_output.print_sources(console, answer)
-
-        self.show(facts, print_answer)
-
-    def stream(self, pieces: Iterator[str]) -> str:
-        text = ""
-        for piece in pieces:
-            text += piece
-            self.results.print(Text(piece), end="")
-        self.results.print()
-        return text
-
-
 @contextlib.contextmanager
-def _command(as_json: bool, debug: bool) -> Generator[_Output, None, None]:
+def _command(as_json: bool, debug: bool) -> Generator[cli_output.Output, None, None]:
     """Log to stderr, keep stdout for the result, and turn an error into one line."""
-    output = _Output(as_json=as_json)
+    output = cli_output.Output(as_json=as_json)
     logger = logging.getLogger("llama_index_advanced_rag")
     before = logger.level, logger.propagate
     logger.addHandler(output.log)
@@ -204,10 +157,13 @@ def _command(as_json: bool, debug: bool) -> Generator[_Output, None, None]:
             yield output
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
+    except KeyboardInterrupt as error:
+        output.remarks.print("interrupted; finished documents are kept, the same command goes on from there")
+        raise typer.Exit(EXIT_INTERRUPTED) from error
     except Exception as error:
-        if debug:
+        if debug or getattr(error, "errno", None) == errno.EPIPE:  # the reader of our output has gone, which typer ends quietly
             raise
-        output.remarks.print(Text("error: ", style="bold red") + Text(_one_line(error)))
+        output.error(error)
         raise typer.Exit(EXIT_ERROR) from error
     finally:
         logger.removeHandler(output.log)
@@ -215,18 +171,20 @@ def _command(as_json: bool, debug: bool) -> Generator[_Output, None, None]:
         logger.propagate = before[1]
 
 
-def _one_line(error: Exception) -> str:
-    from llama_index_advanced_rag.errors import AdvancedRagError
-
-    message = " ".join(str(error).split())
-    return message if isinstance(error, AdvancedRagError) and message else f"{type(error).__name__}: {message} (--debug shows where)"
-
-
-def _check_question(question: str, mode: str) -> None:
+def _checked_question(question: str, mode: str) -> str:
+    """The question as valid Unicode: the shell may hand over bytes that are not."""
     if not question.strip():
         raise typer.BadParameter("The question is empty.")
     if mode not in MODES:
         raise typer.BadParameter(f"There is no mode {mode!r}. The modes are {', '.join(MODES)}.", param_hint="--mode")
+    return question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _check_mode(mode: str) -> None:
+    """Refuse a mode that is not built before anything is indexed."""
+    from llama_index_advanced_rag.modes import checked_mode
+
+    checked_mode(mode)
 
 
 def _llm(name: str | None, api_base: str | None) -> Any:
@@ -260,7 +218,7 @@ def _opened(docs: Path | None, index_dir: Path | None, embed_model: str | None) 
 
 @contextlib.contextmanager
 def _searchable(
-    output: _Output, docs: Path | None, index_dir: Path | None, language: str | None, embed_model: str | None
+    output: cli_output.Output, docs: Path | None, index_dir: Path | None, language: str | None, embed_model: str | None
 ) -> Generator[tuple["CorpusIndex", cli_output.Facts], None, None]:
     """An open index, in step with `docs` when given, and what that took (remarks on stderr)."""
     if docs is None:
@@ -275,7 +233,7 @@ def _searchable(
         yield done.index, facts
 
 
-def _finish_update(output: _Output, done: "FolderUpdate") -> None:
+def _finish_update(output: cli_output.Output, done: "FolderUpdate") -> None:
     facts = cli_output.update_facts(done)
     output.show(facts, output.print_update)
     if facts["failures"]:
@@ -284,4 +242,7 @@ def _finish_update(output: _Output, done: "FolderUpdate") -> None:
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to fail
     app()

@@ -1,7 +1,10 @@
 """What the command line prints: the same facts for a person (rich) and for a program (JSON)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import json
+import logging
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -181,3 +184,85 @@ def print_info(console: Console, facts: Mapping[str, Any]) -> None:
     console.print(Text("\n nodes  document", style="bold"))
     for document in facts["documents"]:
         console.print(Text(f"{document['n_nodes']:>6}  {document['ref_doc_id']}") + Text(f"  {document['title']}", style="dim"))
+
+
+class Log(logging.Handler):
+    """Log lines on stderr, remembered so that a report does not repeat them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        self.said.add(record.getMessage())
+        self._stream.write(f"{record.levelname.lower()}: {record.getMessage()}\n")
+
+
+class Output:
+    """Results go to stdout, everything else to stderr."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._stdout = sys.stdout
+        self.results = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        self.remarks = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+        self.log = Log(sys.stderr)
+
+    def print_update(self, console: Console, facts: Facts) -> None:
+        """What an update came to, without what the log has said."""
+        print_update(console, facts, said=self.log.said)
+
+    def show(self, facts: Facts, print_for_people: Callable[[Console, Facts], None]) -> None:
+        """The result, as JSON or for people."""
+        if self.as_json:
+            self._write_json(facts)
+        else:
+            print_for_people(self.results, facts)
+
+    def _write_json(self, facts: Facts) -> None:
+        self._stdout.write(_json(facts, self._stdout.encoding) + "\n")
+
+    def answer(self, facts: Facts, *, printed: bool) -> None:
+        """An answer with its sources; the text is left out when it has been printed."""
+
+        def print_answer(console: Console, answer: Facts) -> None:
+            if not printed:
+                console.print(Text(answer["answer"]))
+            print_sources(console, answer)
+
+        self.show(facts, print_answer)
+
+    def error(self, error: Exception) -> None:
+        """The error in one line on stderr, and as the JSON document where one is promised."""
+        message = _one_line(error)
+        self.remarks.print(Text("error: ", style="bold red") + Text(message))
+        if self.as_json:
+            self._write_json({"error": {"type": type(error).__name__, "message": message}})
+
+    def stream(self, pieces: Iterator[str]) -> str:
+        """Print an answer while it is written; the whole of it."""
+        text = ""
+        for piece in pieces:
+            text += piece
+            self.results.print(Text(piece), end="")
+        self.results.print()
+        return text
+
+
+def _one_line(error: Exception) -> str:
+    from llama_index_advanced_rag.errors import AdvancedRagError
+
+    message = " ".join(str(error).split())
+    return message if isinstance(error, AdvancedRagError) and message else f"{type(error).__name__}: {message} (--debug shows where)"
+
+
+def _json(facts: Mapping[str, Any], encoding: str | None) -> str:
+    known = json.loads(json.dumps(facts), parse_constant=lambda _: None)  # JSON has no NaN, which metadata may hold
+    text = json.dumps(known, ensure_ascii=False, indent=2)
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, or a terminal that is not Unicode
+        return json.dumps(known, indent=2)
+    return text

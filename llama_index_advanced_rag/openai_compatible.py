@@ -26,12 +26,14 @@ def resolve_llm_name(name: str, *, api_base: str | None = None, context_window: 
         context_window: tokens that a model LlamaIndex does not know can read.
 
     Raises:
-        ConfigurationError: another provider, no model, no key for OpenAI's own server, or a model it does not know.
+        ConfigurationError: another provider, no model, an address that is none, no key for OpenAI's own server, or a model it does not know.
     """
     provider, _, model = name.partition(":")
     if provider != PROVIDER or not model:
         raise ConfigurationError(f"There is no LLM {name!r}. Expected '{PROVIDER}:MODEL', for example 'openai:gpt-4o-mini'; other servers with --api-base URL.")
     base = api_base or os.environ.get("OPENAI_API_BASE") or None
+    if base is not None and not base.startswith(("http://", "https://")):
+        raise ConfigurationError(f"{base!r} is not the address of a server. Expected one with http:// or https://, for example http://localhost:8000/v1.")
     key = os.environ.get("OPENAI_API_KEY") or None
     if base is None and key is None:
         raise ConfigurationError(
