@@ -10,6 +10,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
+from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
@@ -56,7 +57,8 @@ def _dense(index: SearchedIndex, **options: Any) -> TracedRetriever:
 
 
 def _hybrid(index: SearchedIndex, **options: Any) -> TracedRetriever:
-    return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **options)
+    """Both scales are known here, so scores are fused rather than ranks, which know less."""
+    return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **{"fusion": FusionMode.WEIGHTED, **options})
 
 
 class BuiltMode(NamedTuple):

@@ -36,7 +36,7 @@ class SearchableIndex(UpdatableIndex):
         """A retriever over this index.
 
         Args:
-            mode: how to search.
+            mode: how to search; "hybrid" fuses the scores of dense and lexical search, 0.7 to 0.3.
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid). The queries of
@@ -48,6 +48,8 @@ class SearchableIndex(UpdatableIndex):
         """
         if "num_queries" in kwargs:
             kwargs.setdefault("llm", self._llm)
+        if self._object_map:
+            kwargs.setdefault("object_map", self._object_map)
         searched = SearchedIndex(self._corpus, lambda: self.embed_model)
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
 
