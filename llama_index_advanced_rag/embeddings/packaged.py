@@ -6,6 +6,7 @@ checked against a known sha256 before they are loaded.
 
 import hashlib
 import logging
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -92,7 +93,9 @@ def load_packaged_embedding(*, embed_batch_size: int = 32, device: str | None = 
 @contextmanager
 def quiet_model_loading() -> Generator[None, None, None]:
     """Keep third-party loggers and loading bars silent for the block; their settings are put back after it."""
-    from transformers.utils import logging as transformers_logging
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm, in a notebook without ipywidgets
+        from transformers.utils import logging as transformers_logging
 
     loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]

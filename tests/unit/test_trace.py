@@ -25,6 +25,13 @@ def test_nodes_are_called_by_title_and_beginning() -> None:
     assert "The fox number 0 sleeps." in trace._repr_html_()
 
 
+def test_the_question_is_said_once_and_again_where_it_differs() -> None:
+    trace = retrieved()
+    assert trace._repr_html_().count("&lt;b&gt;fox") == 1
+    assert trace._repr_html_().count("<i>fox</i>") == 1
+    assert len(repr(trace)) < 100
+
+
 def test_a_node_without_label_is_called_by_its_id() -> None:
     trace = RetrievalTrace("other", evidence=[Evidence("n<1>", "other", 1, None, "came first")])
     assert "1. n<1>    came first" in str(trace)
