@@ -25,6 +25,7 @@ _INSTEAD = {
     "use_async": "call aquery(), achat() or aretrieve()",
     "mode": "in engines it is called retriever_mode",
     "retriever_mode": "in as_retriever it is called mode",
+    "streaming": "call stream_chat() or astream_chat()",
     "service_context": "pass llm= and embed_model=",
     "storage_context": "the index has stores of its own; pass persist_dir= and, for your own vectors, vector_store=",
     "index": "call the method of the index itself",

@@ -69,7 +69,7 @@ class Corpus:
             raise ConfigurationError(
                 "This index keeps its vectors in an external vector store. Pass it again: CorpusIndex.load(persist_dir, vector_store=...)."
             )
-        self.documents = SQLDocumentStore(database)
+        self.documents = SQLDocumentStore(database, list_split=False)  # what is built over `docs` would find each passage twice
         self.analyzer = TextAnalyzer.from_dict(self.settings.analyzer)
         self.postings = PostingsStore(self.analyzer)
         self.vectors: BasePydanticVectorStore = FlatVectorStore(keep_nodes=False) if vector_store is None else vector_store

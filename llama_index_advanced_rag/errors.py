@@ -49,6 +49,10 @@ class IndexClosedError(AdvancedRagError, RuntimeError):
     """The index was used after `close()`."""
 
 
+class IndexNotCopiedError(AdvancedRagError, TypeError):
+    """An open index, or a part of one, was pickled or deep-copied."""
+
+
 class ReadOnlyIndexError(AdvancedRagError, PermissionError):
     """A write was asked of an index opened with `read_only=True`."""
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.embeddings.utils import EmbedType
-from llama_index.core.schema import BaseNode, Document, TransformComponent
+from llama_index.core.schema import BaseNode, Document, IndexNode, TransformComponent
 
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.embeddings.default import language_mismatch_warning, resolve_embed_model
@@ -172,8 +172,16 @@ class UpdatableIndex(StoredIndex):
             raise ConfigurationError(
                 f"The document {whole.id_!r} was given as a node. Give documents to CorpusIndex.from_documents(documents) or insert(document), which cut them."
             )
+        nodes = [self._without_object(node) for node in nodes]
         vectors = embed_nodes(self._corpus, self._writing_model(), nodes)
         self._corpus.write_nodes(nodes, [content_hash(embedding_text(node)) for node in nodes], vectors)
+
+    def _without_object(self, node: BaseNode) -> BaseNode:
+        """The node as it can be stored; what an `IndexNode` leads to is kept here, for this process, and asked when the node is found."""
+        if not isinstance(node, IndexNode) or node.obj is None or isinstance(node.obj, BaseNode):
+            return node
+        self._object_map[node.index_id] = node.obj
+        return node.model_copy(update={"obj": None})
 
     async def ainsert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
         """The async twin of `insert_nodes`; runs in a thread."""

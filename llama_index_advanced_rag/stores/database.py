@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from typing_extensions import Self
 
-from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotFoundError, StorageError
+from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotCopiedError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, SCHEMA
 from llama_index_advanced_rag.stores.lossless_text import escape_text
 from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, read_only_error, storage_error
@@ -284,6 +284,9 @@ class CorpusDatabase:
         with self._lock:
             self._closed = True
             self._finalizer()
+
+    def __reduce__(self) -> NoReturn:
+        raise IndexNotCopiedError("An open index cannot be pickled or deep-copied. Open it in each process: CorpusIndex.load(persist_dir, read_only=True).")
 
     def __enter__(self) -> Self:
         return self

@@ -30,6 +30,7 @@ class SQLDocumentStore(AsyncDocumentStore):
 
     Args:
         database: where everything is kept; closing it is the caller's affair.
+        list_split: `docs` lists documents beside the nodes that were cut from them, as they came; False lists the nodes only.
 
     Example:
         >>> from llama_index.core.node_parser import SentenceSplitter
@@ -41,8 +42,9 @@ class SQLDocumentStore(AsyncDocumentStore):
         (True, True)
     """
 
-    def __init__(self, database: CorpusDatabase) -> None:
+    def __init__(self, database: CorpusDatabase, *, list_split: bool = True) -> None:
         self._database = database
+        self._list_split = list_split
         self._rows = DocumentRows(database)
 
     def persist(self, persist_path: str = DEFAULT_PERSIST_PATH, fs: Any = None) -> None:
@@ -51,9 +53,10 @@ class SQLDocumentStore(AsyncDocumentStore):
     @property
     def docs(self) -> dict[str, BaseNode]:
         """Every document and node, read into memory."""
-        found: dict[str, BaseNode] = {document.id_: document for document in self._rows.all_documents()}
-        found.update((node.node_id, node) for node in self.iter_nodes())
-        return found
+        nodes = {node.node_id: node for node in self.iter_nodes()}
+        split = set[str | None]() if self._list_split else {node.ref_doc_id for node in nodes.values()}
+        documents: dict[str, BaseNode] = {document.id_: document for document in self._rows.all_documents() if document.id_ not in split}
+        return {**documents, **nodes}
 
     def add_documents(self, docs: Sequence[BaseNode], allow_update: bool = True, batch_size: int | None = None, store_text: bool = True) -> None:
         """Store documents and nodes in one transaction; of two with one id in the batch the later one stays.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.bridge.pydantic import BaseModel, PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     DEFAULT_PERSIST_DIR,
@@ -73,6 +73,9 @@ class FlatVectorStore(BasePydanticVectorStore):
         kwargs.pop("stores_text", None)
         super().__init__(metric=checked_metric(metric), keep_nodes=keep_nodes, stores_text=keep_nodes, **kwargs)  # type: ignore[call-arg]
         self._matrix = VectorMatrix(self.metric)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        BaseModel.__setstate__(self, state)  # LlamaIndex's own would make an empty store
 
     @classmethod
     def class_name(cls) -> str:
