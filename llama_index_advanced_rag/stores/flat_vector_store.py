@@ -20,7 +20,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.errors import ConfigurationError, NodeSourceError
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
-from llama_index_advanced_rag.stores.node_source import sort_key
+from llama_index_advanced_rag.stores.node_source import own_copy, sort_key
 from llama_index_advanced_rag.stores.vector_arguments import check_mode, checked_metric, checked_threshold, checked_top_k
 from llama_index_advanced_rag.stores.vector_file import VectorFile, VectorRow, persist_file, read_vector_file, write_vector_file
 from llama_index_advanced_rag.stores.vector_matrix import MatrixView, Rows, VectorMatrix, VectorMetric
@@ -124,7 +124,7 @@ class FlatVectorStore(BasePydanticVectorStore):
 
     def _entry(self, node: BaseNode) -> VectorRow:
         metadata = copy.deepcopy(filterable_metadata(node))
-        return VectorRow(node.node_id, node.ref_doc_id, sort_key(node), metadata, _own_copy(node) if self.keep_nodes else None)
+        return VectorRow(node.node_id, node.ref_doc_id, sort_key(node), metadata, own_copy(node) if self.keep_nodes else None)
 
     def _append(self, entries: Sequence[VectorRow], vectors: Any) -> None:
         rows = self._matrix.append(vectors)
@@ -184,7 +184,7 @@ class FlatVectorStore(BasePydanticVectorStore):
         """
         if not self.keep_nodes:
             raise NodeSourceError("This FlatVectorStore was made with keep_nodes=False and holds no nodes. Read them from the index's docstore.")
-        return [_own_copy(entry.node) for entry in self._selected(node_ids, filters) if entry.node is not None]
+        return [own_copy(entry.node) for entry in self._selected(node_ids, filters) if entry.node is not None]
 
     def _snapshot(self) -> _Snapshot:
         with self._lock:
@@ -227,7 +227,7 @@ class FlatVectorStore(BasePydanticVectorStore):
         else:
             found, scores = now.view.top(vector, top_k=top_k, keys=now.keys, rows=rows)
         hits = [now.entries[row] for row in found.tolist()]
-        nodes = [_own_copy(hit.node) for hit in hits if hit.node is not None] if self.keep_nodes else None
+        nodes = [own_copy(hit.node) for hit in hits if hit.node is not None] if self.keep_nodes else None
         return VectorStoreQueryResult(nodes=nodes, similarities=scores.tolist(), ids=[hit.node_id for hit in hits])
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
@@ -291,8 +291,3 @@ def _rows_matching(now: _Snapshot, filters: MetadataFilters | None, node_ids: Se
         if (documents is None or now.entries[row].ref_doc_id in documents) and (filters is None or metadata_matches(now.entries[row].metadata, filters))
     ]
     return now.view.live_rows(np.array(rows, dtype=np.intp))
-
-
-def _own_copy(node: BaseNode) -> BaseNode:
-    """A copy that shares no mutable field of everyday use, without the embedding."""
-    return node.model_copy(update={"embedding": None, "metadata": copy.deepcopy(node.metadata), "relationships": dict(node.relationships)})

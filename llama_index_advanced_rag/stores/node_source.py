@@ -1,5 +1,6 @@
 """Where a retriever gets its nodes from: memory, a docstore, or somebody's existing index."""
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -21,7 +22,7 @@ class NodeSource(Protocol):
 
 
 class DictNodeSource:
-    """Nodes held in memory, handed out as they are (not copied).
+    """Nodes held in memory; what is handed out is a copy, for postprocessors and users that write into the nodes they get.
 
     Args:
         nodes: the nodes; of two with the same id the later one stays.
@@ -44,7 +45,7 @@ class DictNodeSource:
 
     def get_nodes(self, node_ids: Sequence[str]) -> list[BaseNode]:
         """The nodes with these ids, in that order; unknown ids are left out."""
-        return [self._nodes[node_id] for node_id in node_ids if node_id in self._nodes]
+        return [own_copy(node) for node in map(self._nodes.get, node_ids) if node is not None]
 
     def add(self, nodes: Iterable[BaseNode]) -> None:
         """Hold more nodes; a node with a known id replaces the old one."""
@@ -65,6 +66,11 @@ class DocstoreNodeSource:
     def get_nodes(self, node_ids: Sequence[str]) -> list[BaseNode]:
         """The nodes with these ids, in that order; unknown ids are left out."""
         return self._docstore.get_nodes(list(node_ids), raise_error=False)
+
+
+def own_copy(node: BaseNode) -> BaseNode:
+    """A copy that shares no mutable field of everyday use, without the embedding."""
+    return node.model_copy(update={"embedding": None, "metadata": copy.deepcopy(node.metadata), "relationships": dict(node.relationships)})
 
 
 def sort_key(node: BaseNode) -> str:

@@ -4,7 +4,9 @@ import time
 
 import pytest
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.schema import TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
@@ -221,15 +223,29 @@ def test_a_docstore_is_not_kept_in_memory_and_other_sources_do():
     assert len(ours(nodes=docstore.docs.values()).retrieve("apple")) == 2
 
 
-def test_a_hit_is_the_node_itself_and_not_rebuilt():
-    nodes = mixed_nodes()
-    assert ours(nodes=nodes).retrieve("apple")[0].node is nodes[0]
+def refuse_json(*_: object, **__: object) -> TextNode:
+    raise AssertionError("a node was rebuilt from JSON")
+
+
+def check_not_rebuilt(retriever: BaseRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TextNode, "from_json", refuse_json)
+    assert retriever.retrieve("apple")[0].node == mixed_nodes()[0]
+
+
+def test_a_hit_is_not_rebuilt_from_json(monkeypatch: pytest.MonkeyPatch):
+    check_not_rebuilt(ours(nodes=mixed_nodes()), monkeypatch)
 
 
 @stock_fault("retrievers-bm25 0.8: each hit is rebuilt from JSON [16c]")
-def test_a_stock_hit_is_the_node_itself():
-    nodes = mixed_nodes()
-    assert stock(nodes=nodes, similarity_top_k=1).retrieve("apple")[0].node is nodes[0]
+def test_a_stock_hit_is_not_rebuilt_from_json(monkeypatch: pytest.MonkeyPatch):
+    check_not_rebuilt(stock(nodes=mixed_nodes(), similarity_top_k=1), monkeypatch)
+
+
+def test_what_a_postprocessor_writes_into_a_hit_is_not_found_the_next_time():
+    node = TextNode(id_="a", text="apple", metadata={"window": "an apple a day"})
+    retriever = ours(nodes=[node])
+    MetadataReplacementPostProcessor(target_metadata_key="window").postprocess_nodes(retriever.retrieve("apple"))
+    assert retriever.retrieve("apple")[0].node.get_content() == node.get_content() == "apple"
 
 
 def test_a_small_corpus_needs_no_smaller_top_k():
