@@ -11,7 +11,7 @@ from llama_index.core import Settings
 from typer.testing import CliRunner
 
 from llama_index_advanced_rag import cli
-from llama_index_advanced_rag.index import RetrievalMode
+from llama_index_advanced_rag.modes import RetrievalMode
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
