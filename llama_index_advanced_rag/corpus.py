@@ -18,6 +18,7 @@ from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.stores.node_source import sort_key
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 from llama_index_advanced_rag.stores.search_rows import SearchRows, Vector, mark
+from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 _BATCH = 2000
@@ -49,8 +50,7 @@ class Corpus:
     gone; it is told so by missing nodes, searches again and sees the new state. It never sees part of a document.
 
     Args:
-        database: an open database.
-        settings: of a new corpus; None reads those that are stored.
+        database: an open database that holds settings.
         vector_store: the user's own vector store; None keeps the vectors here.
 
     Attributes:
@@ -60,11 +60,9 @@ class Corpus:
         settings: what the stored state was made with.
     """
 
-    def __init__(self, database: CorpusDatabase, *, settings: CorpusSettings | None = None, vector_store: BasePydanticVectorStore | None = None) -> None:
+    def __init__(self, database: CorpusDatabase, *, vector_store: BasePydanticVectorStore | None = None) -> None:
         self.database = database
-        if settings is not None:
-            settings.write(database)
-        self.settings = settings or CorpusSettings.read(database)
+        self.settings = CorpusSettings.read(database)
         if self.settings.external_vectors and vector_store is None:
             raise ConfigurationError(
                 "This index keeps its vectors in an external vector store. Pass it again: CorpusIndex.load(persist_dir, vector_store=...)."
@@ -81,8 +79,16 @@ class Corpus:
 
     @classmethod
     def create(cls, folder: Path | None, settings: CorpusSettings, *, vector_store: BasePydanticVectorStore | None = None) -> "Corpus":
-        """An empty corpus in a folder, or in memory when the folder is None."""
-        return cls(CorpusDatabase(folder, create=True), settings=settings, vector_store=vector_store)
+        """An empty corpus in a folder, or in memory when the folder is None; it exists whole or not at all.
+
+        Raises:
+            ConfigurationError: another process has made one with other settings there in the meantime.
+        """
+        corpus = cls._over(CorpusDatabase(folder, create=True, first_meta=settings.to_meta()), vector_store)
+        if not corpus.settings.same_build(settings):
+            corpus.close()
+            raise ConfigurationError(f"Another process has just made an index with other settings in {str(folder)!r}. Open that one, or name another folder.")
+        return corpus
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool = False, vector_store: BasePydanticVectorStore | None = None) -> "Corpus":
@@ -92,7 +98,15 @@ class Corpus:
             IndexNotFoundError: there is none.
             IndexFormatError: it is of another format, or not ours.
         """
-        return cls(CorpusDatabase(folder, read_only=read_only), vector_store=vector_store)
+        return cls._over(CorpusDatabase(folder, read_only=read_only), vector_store)
+
+    @classmethod
+    def _over(cls, database: CorpusDatabase, vector_store: BasePydanticVectorStore | None) -> "Corpus":
+        try:
+            return cls(database, vector_store=vector_store)
+        except BaseException:
+            database.close()
+            raise
 
     def refresh(self) -> bool:
         """Take over in memory what another process has committed since; only what differs is read. True when there was something.
@@ -103,7 +117,7 @@ class Corpus:
             version = self.database.data_version()
             if version == self._version:
                 return False
-            with self.database.snapshot():
+            with self.database.snapshot(), damage_reported():
                 self.settings = CorpusSettings.read(self.database)
                 stored = self._rows.marks()
                 self._hold([node_id for node_id in self._marks if node_id not in stored], [], [], [])

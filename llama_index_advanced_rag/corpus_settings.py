@@ -6,6 +6,7 @@ from typing import Any
 
 from llama_index_advanced_rag.errors import EmbeddingMismatchError
 from llama_index_advanced_rag.stores.database import CorpusDatabase
+from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 
 _KEY = "settings"
 
@@ -36,8 +37,22 @@ class CorpusSettings:
 
     @classmethod
     def read(cls, database: CorpusDatabase) -> "CorpusSettings":
-        """The settings stored in a database."""
-        return cls(**database.get_meta(_KEY))
+        """The settings stored in a database.
+
+        Raises:
+            IndexFormatError: there are none, or not these.
+        """
+        stored = database.get_meta(_KEY)
+        with damage_reported():
+            return cls(**stored)
+
+    def to_meta(self) -> dict[str, Any]:
+        """What a new database is made with."""
+        return {_KEY: asdict(self)}
+
+    def same_build(self, other: "CorpusSettings") -> bool:
+        """True when both were asked for in the same way; what the first vectors settle does not count."""
+        return replace(self, embedding=None, embedding_name=None, dimension=None) == replace(other, embedding=None, embedding_name=None, dimension=None)
 
     def write(self, database: CorpusDatabase) -> None:
         """Store them; joins the caller's transaction."""

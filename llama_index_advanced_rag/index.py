@@ -21,7 +21,15 @@ from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.errors import ConfigurationError, IndexNotFoundError
 from llama_index_advanced_rag.searchable import SearchableIndex
-from llama_index_advanced_rag.storage_view import holds_index, read_index_struct, remove_index, storage_view, write_signposts
+from llama_index_advanced_rag.storage_view import (
+    check_new_place,
+    holds_index,
+    holds_stock_index,
+    read_index_struct,
+    remove_index,
+    storage_view,
+    write_signposts,
+)
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.updatable import listed
 from llama_index_advanced_rag.update_report import UpdateReport
@@ -49,7 +57,7 @@ class CorpusIndex(SearchableIndex):
         last_report: the `UpdateReport` of the last change.
 
     Raises:
-        ConfigurationError: the folder holds an index already.
+        ConfigurationError: the folder holds an index already, ours or LlamaIndex's own.
 
     Example:
         >>> from llama_index.core import Document
@@ -79,8 +87,8 @@ class CorpusIndex(SearchableIndex):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         folder = Path(persist_dir) if persist_dir is not None else None
-        if folder is not None and holds_index(folder):
-            raise ConfigurationError(f"The folder {folder.name!r} already holds an index. Open it with CorpusIndex.load(persist_dir), or name another folder.")
+        if folder is not None:
+            check_new_place(folder)
         settings = CorpusSettings(
             analyzer=TextAnalyzer(language=language).to_dict(),
             external_vectors=vector_store is not None,
@@ -90,7 +98,7 @@ class CorpusIndex(SearchableIndex):
         )
         corpus = Corpus.create(folder, settings, vector_store=vector_store)
         if folder is not None:
-            write_signposts(folder)
+            _write_signposts(folder, corpus)
         self._setup(
             corpus,
             folder=folder,
@@ -241,9 +249,7 @@ class CorpusIndex(SearchableIndex):
         """
         folder = Path(persist_dir)
         if not holds_index(folder):
-            raise IndexNotFoundError(
-                f"There is no index in the folder {str(persist_dir)!r}. Build one with CorpusIndex.from_documents(documents, persist_dir=...)."
-            )
+            raise _not_found(folder)
         corpus = Corpus.open(folder, read_only=read_only, vector_store=vector_store)
         try:
             index = cls.__new__(cls)
@@ -274,3 +280,20 @@ class CorpusIndex(SearchableIndex):
     def close(self) -> None:
         """Close the files; closing twice is fine, using the index afterwards is an error."""
         self._corpus.close()
+
+
+def _write_signposts(folder: Path, corpus: Corpus) -> None:
+    try:
+        write_signposts(folder)
+    except BaseException:
+        corpus.close()
+        raise
+
+
+def _not_found(folder: Path) -> IndexNotFoundError:
+    if holds_stock_index(folder):
+        return IndexNotFoundError(
+            f"The folder {str(folder)!r} holds an index of LlamaIndex's own, not of this package. Open it with load_index_from_storage, "
+            "or build one here with CorpusIndex.from_documents(documents, persist_dir=...) in another folder."
+        )
+    return IndexNotFoundError(f"There is no index in the folder {str(folder)!r}. Build one with CorpusIndex.from_documents(documents, persist_dir=...).")

@@ -8,11 +8,12 @@ from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.storage.storage_context import StorageContext
 
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.errors import AdvancedRagError, ConfigurationError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.database import FILE_NAME, CorpusDatabase
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
 _SIGNPOST_FILES = ("docstore.json", "index_store.json")
+_NO_NODES = "{}"
 _STRUCT = "index_struct"
 
 
@@ -25,11 +26,12 @@ class CorpusStorageContext(StorageContext):
         """Copy the corpus into a folder, for `CorpusIndex.load`; an earlier copy is replaced. Its own folder is always up to date.
 
         Raises:
-            ConfigurationError: the folder holds another index.
+            ConfigurationError: the folder holds another index, or one of LlamaIndex's own.
         """
         folder, own = Path(persist_dir), self._corpus.database
         if own.path is not None and folder.resolve() == own.path.resolve():
             return
+        _refuse_stock_index(folder)
         if holds_index(folder):
             with CorpusDatabase(folder, read_only=True) as there:
                 if read_index_struct(there).index_id != read_index_struct(own).index_id:
@@ -61,16 +63,66 @@ def write_index_struct(database: CorpusDatabase, struct: IndexDict) -> None:
 
 
 def holds_index(folder: Path) -> bool:
-    """True when the folder holds a corpus of this package, of whatever version."""
-    return (folder / FILE_NAME).exists()
+    """True when the folder holds a corpus of this package, of whatever version, whole or damaged; one that was only begun is none.
+
+    Raises:
+        StorageError: the folder may not be read.
+    """
+    try:
+        if not (folder / FILE_NAME).exists():
+            return False
+        CorpusDatabase(folder, read_only=True).close()
+    except OSError as error:
+        if isinstance(error, AdvancedRagError):
+            return not isinstance(error, IndexNotFoundError)
+        raise StorageError(f"The folder {str(folder)!r} cannot be read ({error.strerror}). Check its permissions.") from error
+    except AdvancedRagError:
+        return True  # opening it says what is wrong
+    return True
+
+
+def holds_stock_index(folder: Path) -> bool:
+    """True when the folder holds what LlamaIndex's own `persist` writes, and not our signposts."""
+    docstore, index_store = (folder / name for name in _SIGNPOST_FILES)
+    if docstore.is_file() and docstore.stat().st_size > len(_NO_NODES):
+        return True
+    stored = index_store.read_bytes() if index_store.is_file() else b""
+    return bool(stored) and _SIGNPOST.encode() not in stored
+
+
+def check_new_place(folder: Path) -> None:
+    """Check that a new index in this folder would replace nothing.
+
+    Raises:
+        ConfigurationError: there is an index already, ours or LlamaIndex's own.
+        StorageError: the folder may not be read.
+    """
+    if holds_index(folder):
+        raise ConfigurationError(f"The folder {folder.name!r} already holds an index. Open it with CorpusIndex.load(persist_dir), or name another folder.")
+    _refuse_stock_index(folder)
+
+
+def _refuse_stock_index(folder: Path) -> None:
+    if holds_stock_index(folder):
+        raise ConfigurationError(
+            f"The folder {str(folder)!r} holds an index of LlamaIndex's own, which would be overwritten. Name another folder, "
+            "or open that one with load_index_from_storage."
+        )
 
 
 def write_signposts(folder: Path) -> None:
-    """Files that make LlamaIndex's own loader fail with the name of ours instead of with a missing file."""
+    """Files that make LlamaIndex's own loader fail with the name of ours instead of with a missing file.
+
+    Raises:
+        StorageError: the disk refused.
+    """
     docstore, index_store = _SIGNPOST_FILES
     struct = {"__type__": _SIGNPOST, "__data__": "{}"}
-    (folder / docstore).write_text("{}", encoding="utf-8")
-    (folder / index_store).write_text(json.dumps({"index_store/data": {"corpus": struct}}), encoding="utf-8")
+    try:
+        (folder / docstore).write_text(_NO_NODES, encoding="utf-8")
+        (folder / index_store).write_text(json.dumps({"index_store/data": {"corpus": struct}}), encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"The folder {str(folder)!r} could not be written: {error.strerror}. Free some space or check its permissions.") from error
 
 
 def remove_index(folder: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotCopiedError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, SCHEMA
 from llama_index_advanced_rag.stores.lossless_text import escape_text
-from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, read_only_error, storage_error
+from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, damage_reported, read_only_error, storage_error
 from llama_index_advanced_rag.trace import report
 
 FILE_NAME = "corpus.sqlite"
@@ -42,6 +42,7 @@ class CorpusDatabase:
         read_only: open an existing file and refuse writes. Works on a read-only folder: when SQLite cannot place its
             side files there, the file is read as it stands, and changes another process makes meanwhile are not seen.
         create: make folder and file where they are missing.
+        first_meta: what `get_meta` gives in a file that is made now; a file that exists keeps its own.
 
     Raises:
         IndexNotFoundError: no index in this folder, and not `create`.
@@ -56,7 +57,7 @@ class CorpusDatabase:
         'fr'
     """
 
-    def __init__(self, path: Path | str | None, *, read_only: bool = False, create: bool = False) -> None:
+    def __init__(self, path: Path | str | None, *, read_only: bool = False, create: bool = False, first_meta: Mapping[str, Any] | None = None) -> None:
         if read_only and (create or path is None):
             raise ConfigurationError(f"read_only=True cannot go with create={create!r} and path={path!r}; it needs an existing folder.")
         self._path = None if path is None else Path(path)
@@ -68,7 +69,7 @@ class CorpusDatabase:
         self._finalizer = weakref.finalize(self, self._connection.close)
         self._inode = self._current_inode()
         try:
-            self._prepare(create=create or path is None)
+            self._prepare(create=create or path is None, first_meta=first_meta or {})
         except BaseException:
             self.close()
             raise
@@ -104,7 +105,7 @@ class CorpusDatabase:
             "Check the path, or build one with CorpusIndex.from_documents(...)."
         )
 
-    def _prepare(self, *, create: bool) -> None:
+    def _prepare(self, *, create: bool, first_meta: Mapping[str, Any]) -> None:
         self._run("PRAGMA foreign_keys = ON")
         self._run("PRAGMA cache_size = -16384")
         if self._is_empty():
@@ -113,7 +114,7 @@ class CorpusDatabase:
             self._use_write_ahead_log()
             with self.transaction():
                 if self._is_empty():
-                    self._create_schema()
+                    self._create_schema(first_meta)
         self._check_format()
         if not self._read_only:
             self._use_write_ahead_log()
@@ -121,12 +122,13 @@ class CorpusDatabase:
     def _is_empty(self) -> bool:
         return self._pragma("application_id") == 0 and self._run("SELECT count(*) FROM sqlite_master")[0][0] == 0
 
-    def _create_schema(self) -> None:
+    def _create_schema(self, first_meta: Mapping[str, Any]) -> None:
         for statement in SCHEMA.split(";"):
             if statement.strip():
                 self._run(statement)
         self._run(f"PRAGMA application_id = {APPLICATION_ID}")
-        self.set_meta("format_version", FORMAT_VERSION)
+        for key, value in {**first_meta, "format_version": FORMAT_VERSION}.items():
+            self.set_meta(key, value)
 
     def _check_format(self) -> None:
         application = self._pragma("application_id")
@@ -144,13 +146,11 @@ class CorpusDatabase:
             report("warning", f"This disk does not support SQLite's write-ahead log (journal mode {mode!r}): readers wait while the index is being written.")
 
     def _current_inode(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
         try:
-            status = self._file().stat()
+            status = None if self._path is None else self._file().stat()
         except OSError:
             return (-1, -1)
-        return (status.st_dev, status.st_ino)
+        return None if status is None else (status.st_dev, status.st_ino)
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
@@ -253,7 +253,8 @@ class CorpusDatabase:
     def get_meta(self, key: str, default: Any = None) -> Any:
         """A value stored with `set_meta`, or the default."""
         rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else default
+        with damage_reported():
+            return json.loads(rows[0][0]) if rows else default
 
     def set_meta(self, key: str, value: Any) -> None:
         """Store a JSON value under a name."""

@@ -1,6 +1,8 @@
 """Opening an SQLite file, also in a read-only folder, and what SQLite's errors mean to somebody who has an index."""
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from llama_index_advanced_rag.errors import AdvancedRagError, IndexClosedError, IndexFormatError, ReadOnlyIndexError, StorageError
@@ -39,6 +41,21 @@ def storage_error(error: sqlite3.Error, *, read_only: bool) -> AdvancedRagError:
         if words in reason:
             return kind(f"{meaning} (SQLite: {reason})")
     return StorageError(f"The index could not read or write its file. Nothing of this update was kept. (SQLite: {reason})")
+
+
+@contextmanager
+def damage_reported() -> Generator[None, None, None]:
+    """A block that makes sense of rows; what is not as it was written is damage.
+
+    Raises:
+        IndexFormatError: the block raised a `KeyError`, `TypeError` or `ValueError` that is none of this package's.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, AdvancedRagError):
+            raise
+        raise IndexFormatError(f"The file of this index is damaged: a row cannot be read ({type(error).__name__}: {error}). {_DAMAGED}") from error
 
 
 def read_only_error() -> ReadOnlyIndexError:
