@@ -17,6 +17,8 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import CustomLLM
 
+from llama_index_advanced_rag._concurrency import CopyableLock
+
 Answer = str | BaseException | Callable[[str], str]
 
 
@@ -41,6 +43,7 @@ class ScriptedLLM(CustomLLM):
 
     delay_s: float = 0.0
     _answers: list[Answer] = PrivateAttr()
+    _lock: CopyableLock = PrivateAttr(default_factory=CopyableLock)
     _prompts: list[str] = PrivateAttr(default_factory=list)
 
     def __init__(self, answers: Sequence[Answer] = ("scripted answer",), *, delay_s: float = 0.0, **kwargs: Any) -> None:
@@ -63,8 +66,9 @@ class ScriptedLLM(CustomLLM):
         return self._prompts
 
     def _answer(self, prompt: str) -> str:
-        answer = self._answers[min(len(self._prompts), len(self._answers) - 1)]
-        self._prompts.append(prompt)
+        with self._lock:
+            answer = self._answers[min(len(self._prompts), len(self._answers) - 1)]
+            self._prompts.append(prompt)
         if isinstance(answer, BaseException):
             raise answer
         return answer if isinstance(answer, str) else answer(prompt)
