@@ -36,7 +36,8 @@ def print_update(console: Console, facts: Mapping[str, Any], *, said: Collection
     """Counts, then a line for each thing to know that has not been said in the log."""
     report = facts["report"]
     counts = ", ".join(f"{len(report[name])} {name}" for name in ("added", "updated", "deleted", "unchanged") if report[name]) or "nothing to do"
-    console.print(Text(f"{facts['index_dir']}: {counts}; {report['embedded']} texts embedded, {report['reused']} reused"))
+    texts = "text" if report["embedded"] == 1 else "texts"
+    console.print(Text(f"{facts['index_dir']}: {counts}; {report['embedded']} {texts} embedded, {report['reused']} reused"))
     skipped = [f"{item['path']}: {item['reason']}" for item in facts["skipped_files"]] + [
         f"{item['ref_doc_id']}: {item['reason']}" for item in report["skipped"]
     ]

@@ -151,15 +151,15 @@ class ChangeRun:
         self.on_document(len(batch))
 
 
-def drive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None:
-    """Run the steps to their end, embedding with the model (resolved at the first text)."""
+def drive(steps: Steps, embed_model: Callable[[], BaseEmbedding], *, show_progress: bool = False) -> None:
+    """Run the steps to their end, embedding with the model (resolved at the first text); a progress bar counts the texts embedded."""
     answer: EmbedAnswer | None = None
     while True:
         try:
             texts = next(steps) if answer is None else steps.send(answer)
         except StopIteration:
             return
-        answer = _embed(embed_model(), texts)
+        answer = _embed(embed_model(), texts, show_progress=show_progress)
 
 
 async def adrive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None:
@@ -183,11 +183,24 @@ def _advance(steps: Steps, answer: EmbedAnswer | None) -> EmbedRequest | None:
         return None
 
 
-def _embed(model: BaseEmbedding, texts: EmbedRequest) -> EmbedAnswer:
+def _embed(model: BaseEmbedding, texts: EmbedRequest, *, show_progress: bool) -> EmbedAnswer:
     try:
-        return _arrays(model.get_text_embedding_batch(texts))
+        return _arrays(_embed_visibly(model, texts) if show_progress else model.get_text_embedding_batch(texts))
     except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
         return error
+
+
+def _embed_visibly(model: BaseEmbedding, texts: EmbedRequest) -> list[list[float]]:
+    """The same batches one by one; LlamaIndex's own bar would leave a line behind for each request."""
+    from tqdm.auto import tqdm
+
+    vectors: list[list[float]] = []
+    with tqdm(total=len(texts), desc="Embedding", unit="text", leave=False) as bar:
+        for start in range(0, len(texts), model.embed_batch_size):
+            batch = texts[start : start + model.embed_batch_size]
+            vectors += model.get_text_embedding_batch(batch)
+            bar.update(len(batch))
+    return vectors
 
 
 def _arrays(vectors: Sequence[Sequence[float]]) -> list[Vector]:

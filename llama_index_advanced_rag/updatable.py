@@ -95,7 +95,7 @@ class UpdatableIndex(StoredIndex):
         """
         upserts, gone, run = listed([*added, *updated], Document), checked_ids(deleted), self._start()
         with _progress(len(upserts), show=self._show_progress) as run.on_document:
-            drive(run.steps(upserts, gone), self._writing_model)
+            drive(run.steps(upserts, gone), self._writing_model, show_progress=self._show_progress)
         return self._finish(run)
 
     async def aapply(self, *, added: Sequence[Document] = (), updated: Sequence[Document] = (), deleted: Sequence[str] = ()) -> UpdateReport:

@@ -221,6 +221,17 @@ def test_the_sync_driver_asks_the_model_only_when_there_is_something_to_embed():
     assert model.texts == ["text of a"]
 
 
+def test_a_bar_counts_the_texts_while_they_are_embedded(capsys: pytest.CaptureFixture[str]):
+    documents = [document(f"d{number}") for number in range(25)]
+    quiet, shown, model = make_run(), make_run(), DeterministicEmbedding()
+    drive(quiet.steps(documents, []), lambda: model)
+    assert capsys.readouterr().err == ""
+    drive(shown.steps(documents, []), lambda: model, show_progress=True)
+    assert "0/25" in capsys.readouterr().err
+    assert shown.report == quiet.report
+    assert model.texts[:25] == model.texts[25:]
+
+
 async def test_the_async_driver_does_what_the_sync_one_does():
     documents = [document("a"), document("b", "poison b"), document("c")]
     one, two, model = make_run(), make_run(), DeterministicEmbedding(fail_on="poison")
