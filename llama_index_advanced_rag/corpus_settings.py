@@ -86,8 +86,8 @@ class CorpusSettings:
             EmbeddingMismatchError: the lengths differ, or the stored vectors have another one.
         """
         if len({*lengths, *([self.dimension] if self.dimension else [])}) > 1:
+            expected = f"this index holds vectors of length {self.dimension}" if self.dimension else "all must have one length"
             raise EmbeddingMismatchError(
-                f"The embedding model gave vectors of length {sorted(set(lengths))}, but this index holds vectors of length {self.dimension}. "
-                "Use the model it was built with."
+                f"The embedding model gave vectors of length {sorted(set(lengths))}, but {expected}. Use the model the index was built with."
             )
         return replace(self, dimension=self.dimension or next(iter(lengths), None))

@@ -4,8 +4,10 @@ The work is written once, as a generator that asks for embeddings; a sync and an
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -16,11 +18,12 @@ from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.corpus import Corpus, PreparedDocument
 from llama_index_advanced_rag.embeddings.async_calls import aembed_texts
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
-from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
 from llama_index_advanced_rag.stores.search_rows import Vector
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256
+REQUEST_TEXTS = 256
 FAILURES_IN_A_ROW = 3
 SAMPLE_TEXTS = 50
 
@@ -28,6 +31,7 @@ SAMPLE_TEXTS = 50
 EmbedRequest = list[str]
 EmbedAnswer = list[Vector] | Exception
 Steps = Generator[EmbedRequest, EmbedAnswer, None]
+Embedding = Generator[EmbedRequest, EmbedAnswer, Exception | None]
 
 
 @dataclass
@@ -38,7 +42,7 @@ class ChangeRun:
     transformations: Callable[[], Sequence[TransformComponent]]
     window: Callable[[], EmbeddingWindow]
     report: UpdateReport = field(default_factory=UpdateReport)
-    on_document: Callable[[int], object] = lambda _count: None
+    on_progress: Callable[[int, str], object] = lambda _documents, _note: None
     sample: list[str] = field(default_factory=list[str])
     overlong: int = 0
     first_error: Exception | None = None
@@ -85,17 +89,21 @@ class ChangeRun:
         for ref_doc_id, document in last.items():
             if self.stored.get(ref_doc_id) == document.hash:
                 self.report.unchanged.append(ref_doc_id)
-                self.on_document(1)
+                self.on_progress(1, "")
             else:
                 yield document
 
     def _prepare(self, document: Document) -> PreparedDocument | None:
+        transformations = self.transformations()
         try:
-            nodes = run_transformations([document.model_copy(deep=True)], self.transformations())  # some write into what they are given
+            return self._prepared(document, transformations)
         except Exception as error:  # noqa: BLE001 - one bad document must not stop the others
             self._skip(document, f"could not be split into nodes: {_sentence(error)}", error)
             return None
-        nodes = [_owned(node, document) for node in nodes]
+
+    def _prepared(self, document: Document, transformations: Sequence[TransformComponent]) -> PreparedDocument:
+        copied = document.model_copy(deep=True)  # some transformations write into what they are given
+        nodes = [_owned(node, document) for node in run_transformations([copied], transformations)]
         if not any(node.get_content(MetadataMode.NONE).strip() for node in nodes):
             self.report.warnings.append(f"The document {document.id_!r} has no text; it is listed in the index but cannot be found.")
             nodes = []
@@ -106,26 +114,52 @@ class ChangeRun:
     def _skip(self, document: Document, reason: str, error: Exception | None = None) -> None:
         self.report.skipped.append(Skipped(document.id_, reason))
         self.first_error = self.first_error or error
-        self.on_document(1)
+        self.on_progress(1, "")
 
-    def _store(self, batch: Sequence[PreparedDocument]) -> Steps:
-        """Embed and commit a batch; when its embedding fails, each document by itself."""
+    def _store(self, batch: Sequence[PreparedDocument], known: Mapping[str, Vector] = MappingProxyType({})) -> Steps:
+        """Embed and commit a batch; when that fails, each document by itself, without embedding again what is `known`."""
         if self.failures_in_a_row >= FAILURES_IN_A_ROW:
             for item in batch:
                 self._skip(item.document, f"not tried: the embedding model failed {self.failures_in_a_row} times in a row")
             return
         texts = {digest: embedding_text(node) for item in batch for node, digest in zip(item.nodes, item.embed_hashes, strict=True)}
         vectors = self.corpus.vectors_by_hash(texts)
-        missing = sorted((digest for digest in texts if digest not in vectors), key=lambda digest: (len(texts[digest]), digest))
-        if missing:
-            answer = checked((yield [texts[digest] for digest in missing]), len(missing))
-            if isinstance(answer, Exception):
-                yield from self._failed(batch, answer)
-                return
-            vectors.update(zip(missing, answer, strict=True))
-            self._look_at([texts[digest] for digest in missing])
+        fresh = len(texts) - len(vectors)
+        vectors.update((digest, known[digest]) for digest in texts if digest in known)
+        error = yield from self._embed(texts, vectors)
+        if error is not None:
+            self.failures_in_a_row += len(batch) == 1
+            yield from self._each_alone(batch, vectors, "could not be embedded", error)
+            return
         self.failures_in_a_row = 0
-        self._commit(batch, vectors, len(missing))
+        try:
+            self._commit(batch, vectors, fresh)
+        except ConfigurationError as refused:
+            yield from self._each_alone(batch, vectors, "could not be stored", refused)
+
+    def _embed(self, texts: Mapping[str, str], vectors: dict[str, Vector]) -> Embedding:
+        """Add what is missing to the vectors, a bounded number of texts a call, short ones first; the error that ended it."""
+        missing = sorted((digest for digest in texts if digest not in vectors), key=lambda digest: (len(texts[digest]), digest))
+        for start in range(0, len(missing), REQUEST_TEXTS):
+            asked = missing[start : start + REQUEST_TEXTS]
+            answer = self._usable((yield [texts[digest] for digest in asked]), len(asked))
+            if isinstance(answer, Exception):
+                return answer
+            vectors.update(zip(asked, answer, strict=True))
+            self.report.embedded += len(asked)
+            self._look_at([texts[digest] for digest in asked])
+            self.on_progress(0, f"{start + len(asked):,} of {len(missing):,} texts embedded")
+        return None
+
+    def _usable(self, answer: EmbedAnswer, expected: int) -> EmbedAnswer:
+        answer = checked(answer, expected)
+        if isinstance(answer, Exception):
+            return answer
+        try:
+            self.corpus.settings.with_dimension({len(vector) for vector in answer})
+        except EmbeddingMismatchError as error:
+            return error
+        return answer
 
     def _look_at(self, texts: Sequence[str]) -> None:
         """Count what the model could not read in full, and keep a sample for the language check."""
@@ -133,22 +167,20 @@ class ChangeRun:
         self.overlong += sum(window.overflows(text) for text in texts)
         self.sample.extend(texts[: max(0, SAMPLE_TEXTS - len(self.sample))])
 
-    def _failed(self, batch: Sequence[PreparedDocument], error: Exception) -> Steps:
+    def _each_alone(self, batch: Sequence[PreparedDocument], known: Mapping[str, Vector], what: str, error: Exception) -> Steps:
         if len(batch) > 1:
             for item in batch:
-                yield from self._store([item])
+                yield from self._store([item], known)
             return
-        self.failures_in_a_row += 1
-        self._skip(batch[0].document, f"could not be embedded, the stored version is kept: {_sentence(error)}", error)
+        self._skip(batch[0].document, f"{what}, the stored version is kept: {_sentence(error)}", error)
 
-    def _commit(self, batch: Sequence[PreparedDocument], vectors: Mapping[str, Vector], embedded: int) -> None:
+    def _commit(self, batch: Sequence[PreparedDocument], vectors: Mapping[str, Vector], fresh: int) -> None:
         self.corpus.write(batch, vectors)
-        self.report.embedded += embedded
-        self.report.reused += sum(len(item.nodes) for item in batch) - embedded
+        self.report.reused += sum(len(item.nodes) for item in batch) - fresh
         for item in batch:
             ref_doc_id = item.document.id_
             (self.report.updated if ref_doc_id in self.stored else self.report.added).append(ref_doc_id)
-        self.on_document(len(batch))
+        self.on_progress(len(batch), "")
 
 
 def drive(steps: Steps, embed_model: Callable[[], BaseEmbedding], *, show_progress: bool = False) -> None:
@@ -204,7 +236,7 @@ def _embed_visibly(model: BaseEmbedding, texts: EmbedRequest) -> list[list[float
 
 
 def _arrays(vectors: Sequence[Sequence[float]]) -> list[Vector]:
-    return [np.asarray(vector, dtype=np.float32) for vector in vectors]
+    return [np.asarray(vector, dtype=np.float32).reshape(-1) for vector in vectors]
 
 
 def checked(answer: EmbedAnswer, expected: int) -> EmbedAnswer:
@@ -239,11 +271,12 @@ def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode])
     texts = {content_hash(text): text for text in map(embedding_text, nodes)}
     vectors = corpus.vectors_by_hash(texts)
     missing = [digest for digest in texts if digest not in vectors]
-    if missing:
-        answer = checked(_arrays(model.get_text_embedding_batch([texts[digest] for digest in missing])), len(missing))
+    for start in range(0, len(missing), REQUEST_TEXTS):
+        asked = missing[start : start + REQUEST_TEXTS]
+        answer = checked(_arrays(model.get_text_embedding_batch([texts[digest] for digest in asked])), len(asked))
         if isinstance(answer, Exception):
             raise answer
-        vectors.update(zip(missing, answer, strict=True))
+        vectors.update(zip(asked, answer, strict=True))
     return vectors
 
 
@@ -266,7 +299,4 @@ def _sentence(error: Exception) -> str:
 
 
 def _repeated(ids: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for ref_doc_id in ids:
-        counts[ref_doc_id] = counts.get(ref_doc_id, 0) + 1
-    return {ref_doc_id: count for ref_doc_id, count in counts.items() if count > 1}
+    return {ref_doc_id: count for ref_doc_id, count in Counter(ids).items() if count > 1}

@@ -94,14 +94,14 @@ class UpdatableIndex(StoredIndex):
             Exception: if nothing at all could be done, the first error as it was.
         """
         upserts, gone, run = listed([*added, *updated], Document), checked_ids(deleted), self._start()
-        with _progress(len(upserts), show=self._show_progress) as run.on_document:
+        with _progress(len(upserts), show=self._show_progress) as run.on_progress:
             drive(run.steps(upserts, gone), self._writing_model, show_progress=self._show_progress)
         return self._finish(run)
 
     async def aapply(self, *, added: Sequence[Document] = (), updated: Sequence[Document] = (), deleted: Sequence[str] = ()) -> UpdateReport:
         """The async twin of `apply`: embedding is awaited, everything else runs in a thread."""
         upserts, gone, run = listed([*added, *updated], Document), checked_ids(deleted), await in_thread(self._start)
-        with _progress(len(upserts), show=self._show_progress) as run.on_document:
+        with _progress(len(upserts), show=self._show_progress) as run.on_progress:
             await adrive(run.steps(upserts, gone), self._writing_model)
         return await in_thread(self._finish, run)
 
@@ -238,11 +238,16 @@ def _written(documents: Sequence[Document], done: UpdateReport) -> list[bool]:
 
 
 @contextmanager
-def _progress(total: int, *, show: bool) -> Generator[Callable[[int], object], None, None]:
+def _progress(total: int, *, show: bool) -> Generator[Callable[[int, str], object], None, None]:
     if not show or not total:
-        yield lambda _count: None
+        yield lambda _documents, _note: None
         return
     from tqdm.auto import tqdm
 
     with tqdm(total=total, desc="Indexing documents") as bar:
-        yield bar.update
+
+        def show_progress(documents: int, note: str) -> None:
+            bar.set_postfix_str(note, refresh=not documents)
+            bar.update(documents)
+
+        yield show_progress

@@ -134,7 +134,7 @@ class CorpusDatabase:
         application = self._pragma("application_id")
         if application != APPLICATION_ID:
             raise IndexFormatError(
-                f"The {FILE_NAME!r} in this folder belongs to another application (id {application:#x}, expected {APPLICATION_ID:#x}). {_REBUILD}"
+                f"The {FILE_NAME!r} in this folder belongs to another application (id {application:#x}, expected {APPLICATION_ID:#x}). Give another folder."
             )
         version = self.get_meta("format_version")
         if version != FORMAT_VERSION:
