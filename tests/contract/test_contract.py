@@ -1,5 +1,6 @@
 """Every component of the package passes the contract suite that anybody can run on theirs."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, SimpleVectorStore
 
 from llama_index_advanced_rag import (
     CorpusIndex,
@@ -24,7 +25,7 @@ from llama_index_advanced_rag import (
     LexicalRetriever,
     LostInTheMiddleReorder,
 )
-from llama_index_advanced_rag.modes import AVAILABLE_MODES
+from llama_index_advanced_rag.modes import AVAILABLE_MODES, RetrievalMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import (
@@ -103,9 +104,25 @@ def hybrid_of_strangers(nodes: list[TextNode], model: BaseEmbedding, **options: 
 
 
 def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
-    def make(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
-        index = CorpusIndex.from_documents(documents() if nodes else [], embed_model=model)
-        return index.as_retriever(mode, **options)
+    def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+        return CorpusIndex.from_documents(inputs, embed_model=model).as_retriever(mode, **options)
+
+    return make
+
+
+def from_loaded_index(mode: str) -> Callable[..., BaseRetriever]:
+    def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            CorpusIndex.from_documents(inputs, embed_model=model, persist_dir=folder).close()
+            index = CorpusIndex.load(folder, embed_model=model, read_only=True)  # its open file outlives the folder
+            return index.as_retriever(mode, **options)
+
+    return make
+
+
+def from_index_over_own_store(mode: str) -> Callable[..., BaseRetriever]:
+    def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+        return CorpusIndex.from_documents(inputs, embed_model=model, vector_store=SimpleVectorStore()).as_retriever(mode, **options)
 
     return make
 
@@ -114,6 +131,11 @@ def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
 class Case:
     make: Callable[..., BaseRetriever]
     embeds: bool = True
+    inputs: Callable[[], list[Any]] = corpus
+
+
+def index_cases(title: str, make: Callable[[str], Callable[..., BaseRetriever]]) -> dict[str, Case]:
+    return {f"{title}, {mode.value}": Case(make(mode.value), embeds=mode is not RetrievalMode.LEXICAL, inputs=documents) for mode in AVAILABLE_MODES}
 
 
 RETRIEVERS = {
@@ -122,20 +144,23 @@ RETRIEVERS = {
     "dense on FlatVectorStore": Case(dense_flat),
     "hybrid from a user's index": Case(hybrid),
     "hybrid of the user's retrievers": Case(hybrid_of_strangers),
-    **{f"CorpusIndex {mode.value}": Case(from_corpus_index(mode.value), embeds=mode.value != "lexical") for mode in AVAILABLE_MODES},
+    **index_cases("CorpusIndex", from_corpus_index),
+    **index_cases("CorpusIndex from its folder", from_loaded_index),
+    **index_cases("CorpusIndex over the user's vector store", from_index_over_own_store),
 }
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_retriever(name: str):
-    case, nodes, model = RETRIEVERS[name], corpus(), DeterministicEmbedding()
+    case, model = RETRIEVERS[name], DeterministicEmbedding()
+    inputs = case.inputs()
     check_retriever_contract(
-        lambda **options: case.make(nodes, model, **options),
+        lambda **options: case.make(inputs, model, **options),
         queries=QUERIES,
         filters=FRENCH,
-        nodes=nodes,
+        nodes=inputs,
         make_empty=lambda: case.make([], model, similarity_top_k=5),
-        make_with_embedding=(lambda other: case.make(nodes, other, similarity_top_k=5)) if case.embeds else None,
+        make_with_embedding=(lambda other: case.make(inputs, other, similarity_top_k=5)) if case.embeds else None,
     )
 
 
@@ -150,17 +175,13 @@ def test_lexical_retriever_persists(tmp_path: Path):
 
 @pytest.mark.parametrize("mode", [mode.value for mode in AVAILABLE_MODES])
 def test_corpus_index_persists(tmp_path: Path, mode: str):
-    folder, model = tmp_path / "index", DeterministicEmbedding()
-    index = CorpusIndex.from_documents(documents(), persist_dir=folder, embed_model=model)
+    model = DeterministicEmbedding()
+    index = CorpusIndex.from_documents(documents(), persist_dir=tmp_path / "index", embed_model=model)
 
     def reload(retriever: BaseRetriever) -> BaseRetriever:
-        index.close()
-        return CorpusIndex.load(folder, embed_model=model).as_retriever(mode, similarity_top_k=1000)
+        return CorpusIndex.load(tmp_path / "index", embed_model=model, read_only=True).as_retriever(mode, similarity_top_k=1000)
 
-    before = {query: index.as_retriever(mode, similarity_top_k=1000).retrieve(query) for query in QUERIES}
-    loaded = reload(index.as_retriever(mode))
-    for query, expected in before.items():
-        assert [(item.node_id, item.score) for item in loaded.retrieve(query)] == [(item.node_id, item.score) for item in expected]
+    check_retriever_contract(lambda **options: index.as_retriever(mode, **options), queries=QUERIES, filters=FRENCH, reload=reload)
 
 
 def shared_words(pairs: list[tuple[str, str]]) -> list[float]:
@@ -188,8 +209,12 @@ def grounded_with_llm() -> GroundedQueryEngine:
     return GroundedQueryEngine(lexical(corpus(), DeterministicEmbedding(), similarity_top_k=5), llm=ScriptedLLM(["The fox lives in the forest [1]."]))
 
 
-def from_index() -> Any:
-    return CorpusIndex.from_documents(documents(), embed_model=DeterministicEmbedding()).as_query_engine()
+def from_index(mode: str, *answers: str) -> Callable[[], GroundedQueryEngine]:
+    def make() -> GroundedQueryEngine:
+        index = CorpusIndex.from_documents(documents(), embed_model=DeterministicEmbedding())
+        return index.as_query_engine(ScriptedLLM(answers) if answers else None, retriever_mode=mode, similarity_top_k=5)
+
+    return make
 
 
 def refined() -> Any:
@@ -203,7 +228,8 @@ def refined() -> Any:
 ENGINES: dict[str, Callable[[], Any]] = {
     "grounded without an LLM": grounded_without_llm,
     "grounded with an LLM": grounded_with_llm,
-    "CorpusIndex": from_index,
+    **{f"CorpusIndex, {mode.value}": from_index(mode.value) for mode in AVAILABLE_MODES},
+    **{f"CorpusIndex, {mode.value}, with an LLM": from_index(mode.value, "The fox lives in the forest [1].") for mode in AVAILABLE_MODES},
     "grounded with rerank and reorder": refined,
 }
 
