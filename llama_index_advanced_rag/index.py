@@ -99,16 +99,7 @@ class CorpusIndex(SearchableIndex):
         corpus = Corpus.create(folder, settings, vector_store=vector_store)
         if folder is not None:
             _write_signposts(folder, corpus)
-        self._setup(
-            corpus,
-            folder=folder,
-            read_only=False,
-            embed_model=embed_model,
-            llm=llm,
-            transformations=transformations,
-            show_progress=show_progress,
-            callback_manager=callback_manager,
-        )
+        self._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)
         if nodes is not None:
             with self._first_contents():
                 self.insert_nodes(nodes)
@@ -116,16 +107,15 @@ class CorpusIndex(SearchableIndex):
     def _setup(
         self,
         corpus: Corpus,
-        *,
-        folder: Path | None,
-        read_only: bool,
         embed_model: EmbedType | None,
         llm: LLMType | None,
         transformations: Sequence[TransformComponent] | None,
+        *,
         show_progress: bool,
         callback_manager: CallbackManager | None,
     ) -> None:
-        self._corpus, self._folder, self._read_only = corpus, folder, read_only
+        """What building and opening share: the corpus is there, all else is kept until it is needed."""
+        self._corpus, self._folder, self._read_only = corpus, corpus.database.path, corpus.database.read_only
         self._embed_given, self._embed_model = embed_model, None
         self._llm = resolve_llm(llm) if llm is not None else None
         self._own_transformations = list(transformations) if transformations is not None else None
@@ -253,16 +243,7 @@ class CorpusIndex(SearchableIndex):
         corpus = Corpus.open(folder, read_only=read_only, vector_store=vector_store)
         try:
             index = cls.__new__(cls)
-            index._setup(  # noqa: SLF001 - a second constructor
-                corpus,
-                folder=folder,
-                read_only=read_only,
-                embed_model=embed_model,
-                llm=llm,
-                transformations=transformations,
-                show_progress=show_progress,
-                callback_manager=callback_manager,
-            )
+            index._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)  # noqa: SLF001
             index._check_built_with({"transformations": transformations})  # noqa: SLF001
             if isinstance(embed_model, BaseEmbedding):
                 index.corpus.settings.check_embedding(embedding_identity(embed_model))
