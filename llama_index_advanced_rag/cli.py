@@ -84,7 +84,7 @@ def ask(
     docs: Docs = None,
     index_dir: IndexDir = None,
     mode: Mode = "hybrid",
-    top_k: TopK = 10,
+    top_k: TopK = 20,
     llm: LLMName = None,
     api_base: ApiBase = None,
     language: Language = None,

@@ -17,6 +17,7 @@ from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, 
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.updatable import UpdatableIndex
 
+ENGINE_TOP_K = 20
 _ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
 _CHAT_OPTIONS = accepted_names(GroundedChatEngine, without=("query_engine", "llm"))
 
@@ -61,7 +62,8 @@ class SearchableIndex(UpdatableIndex):
         Args:
             llm: the LLM; None is the index's own, which is None unless one was given. `Settings.llm` is never used.
             retriever_mode: how to search.
-            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted.
+            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted. An engine reads
+                20 nodes unless `similarity_top_k` says otherwise: what does not fit the context of an LLM is left out there.
 
         Raises:
             UnknownArgumentError: an argument that nothing accepts.
@@ -70,6 +72,7 @@ class SearchableIndex(UpdatableIndex):
         chosen = self._chosen_llm(llm)
         if "num_queries" in retriever:
             retriever.setdefault("llm", chosen)
+        retriever.setdefault("similarity_top_k", ENGINE_TOP_K)
         embed_model = self.embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
         options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
         return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
