@@ -183,7 +183,7 @@ def test_a_sample_is_kept_for_the_check_of_the_language():
 
 def test_progress_counts_every_document_once():
     run, counted = make_run(), []
-    run.on_document = counted.append
+    run.on_progress = lambda documents, _: counted.append(documents)
     play(run, [document("same"), document("bad", "poison"), document("fine"), document("blank", "")])
     play(again := make_run(corpus=run.corpus), [document("same")])
     assert sum(counted) == 4
