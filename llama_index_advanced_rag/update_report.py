@@ -40,7 +40,7 @@ class UpdateReport:
         counts = [(len(self.added), "added"), (len(self.updated), "updated"), (len(self.deleted), "deleted"), (len(self.unchanged), "unchanged")]
         counts.append((len(self.skipped), "skipped"))
         head = ", ".join(f"{number} {name}" for number, name in counts if number) or "nothing to do"
-        lines = [f"{head}; {self.embedded} texts embedded, {self.reused} reused"]
+        lines = [f"{head}; {self.embedded} {'text' if self.embedded == 1 else 'texts'} embedded, {self.reused} reused"]
         lines += [f"  skipped {item.ref_doc_id}: {item.reason}" for item in self.skipped]
         return "\n".join(lines + [f"  warning: {warning}" for warning in self.warnings])
 

@@ -263,7 +263,7 @@ def test_a_report_reads_as_counts_and_reasons_and_is_json():
     run = make_run()
     play(run, [document("a"), document("b", "poison")], deleted=["nobody"])
     assert str(run.report).splitlines() == [
-        "1 added, 2 skipped; 1 texts embedded, 0 reused",
+        "1 added, 2 skipped; 1 text embedded, 0 reused",
         "  skipped nobody: not in the index, so there was nothing to delete",
         "  skipped b: could not be embedded, the stored version is kept: ConnectionError: the service is down",
     ]
