@@ -1,22 +1,20 @@
 """Changing the corpus: which documents are new, what must be embedded, what is committed, and a report of all of it.
 
-The work is written once, as a generator that asks for embeddings; a sync and an async driver answer it.
+The work is written once, as a generator that asks for embeddings; `embeddings.requests` answers it, sync or async.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
 
-from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.corpus import Corpus, PreparedDocument
-from llama_index_advanced_rag.embeddings.async_calls import aembed_texts
+from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked, embed
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
 from llama_index_advanced_rag.stores.search_rows import Vector
@@ -26,12 +24,6 @@ BATCH_NODES = 256
 REQUEST_TEXTS = 256
 FAILURES_IN_A_ROW = 3
 SAMPLE_TEXTS = 50
-
-
-EmbedRequest = list[str]
-EmbedAnswer = list[Vector] | Exception
-Steps = Generator[EmbedRequest, EmbedAnswer, None]
-Embedding = Generator[EmbedRequest, EmbedAnswer, Exception | None]
 
 
 @dataclass
@@ -87,7 +79,12 @@ class ChangeRun:
             self.report.warnings.append(f"The id {ref_doc_id!r} was given {count} times in one call; the last document counts.")
         self.stored = self.corpus.document_hashes(list(last))
         for ref_doc_id, document in last.items():
-            if self.stored.get(ref_doc_id) == document.hash:
+            try:
+                current = self.stored.get(ref_doc_id) == document.hash
+            except Exception as error:  # noqa: BLE001 - LlamaIndex cannot hash every text and template
+                self._skip(document, f"cannot be read: {_sentence(error)}", error)
+                continue
+            if current:
                 self.report.unchanged.append(ref_doc_id)
                 self.on_progress(1, "")
             else:
@@ -183,75 +180,6 @@ class ChangeRun:
         self.on_progress(len(batch), "")
 
 
-def drive(steps: Steps, embed_model: Callable[[], BaseEmbedding], *, show_progress: bool = False) -> None:
-    """Run the steps to their end, embedding with the model (resolved at the first text); a progress bar counts the texts embedded."""
-    answer: EmbedAnswer | None = None
-    while True:
-        try:
-            texts = next(steps) if answer is None else steps.send(answer)
-        except StopIteration:
-            return
-        answer = _embed(embed_model(), texts, show_progress=show_progress)
-
-
-async def adrive(steps: Steps, embed_model: Callable[[], BaseEmbedding]) -> None:
-    """The async twin of `drive`: embedding is awaited, everything else runs in a thread."""
-    answer: EmbedAnswer | None = None
-    while True:
-        texts = await in_thread(_advance, steps, answer)
-        if texts is None:
-            return
-        model = await in_thread(embed_model)
-        try:
-            answer = _arrays(await aembed_texts(model, texts))
-        except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
-            answer = error
-
-
-def _advance(steps: Steps, answer: EmbedAnswer | None) -> EmbedRequest | None:
-    try:
-        return next(steps) if answer is None else steps.send(answer)
-    except StopIteration:
-        return None
-
-
-def _embed(model: BaseEmbedding, texts: EmbedRequest, *, show_progress: bool) -> EmbedAnswer:
-    try:
-        return _arrays(_embed_visibly(model, texts) if show_progress else model.get_text_embedding_batch(texts))
-    except Exception as error:  # noqa: BLE001 - the steps decide what a failure means
-        return error
-
-
-def _embed_visibly(model: BaseEmbedding, texts: EmbedRequest) -> list[list[float]]:
-    """The same batches one by one; LlamaIndex's own bar would leave a line behind for each request."""
-    from tqdm.auto import tqdm
-
-    vectors: list[list[float]] = []
-    with tqdm(total=len(texts), desc="Embedding", unit="text", leave=False) as bar:
-        for start in range(0, len(texts), model.embed_batch_size):
-            batch = texts[start : start + model.embed_batch_size]
-            vectors += model.get_text_embedding_batch(batch)
-            bar.update(len(batch))
-    return vectors
-
-
-def _arrays(vectors: Sequence[Sequence[float]]) -> list[Vector]:
-    return [np.asarray(vector, dtype=np.float32).reshape(-1) for vector in vectors]
-
-
-def checked(answer: EmbedAnswer, expected: int) -> EmbedAnswer:
-    """The answer of an embedding model, or the error that says why it cannot be used."""
-    if isinstance(answer, Exception):
-        return answer
-    if len(answer) != expected:
-        return ConfigurationError(f"The embedding model gave {len(answer)} vectors for {expected} texts. It must give one a text.")
-    if not all(np.isfinite(vector).all() for vector in answer):
-        return ConfigurationError("The embedding model gave a vector with NaN or infinite values. Check the model and the text.")
-    if not all(vector.any() for vector in answer):
-        return ConfigurationError("The embedding model gave a vector of zeros, which has no direction to compare. Check the model and the text.")
-    return answer
-
-
 def embedding_text(node: BaseNode) -> str:
     """The text of a node that is embedded and searched by words: its embed-visible metadata in front of its content."""
     return node.get_content(metadata_mode=MetadataMode.EMBED)
@@ -267,13 +195,14 @@ def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode])
 
     Raises:
         ConfigurationError: the model gave unusable vectors.
+        Exception: that of the model, as it was.
     """
     texts = {content_hash(text): text for text in map(embedding_text, nodes)}
     vectors = corpus.vectors_by_hash(texts)
     missing = [digest for digest in texts if digest not in vectors]
     for start in range(0, len(missing), REQUEST_TEXTS):
         asked = missing[start : start + REQUEST_TEXTS]
-        answer = checked(_arrays(model.get_text_embedding_batch([texts[digest] for digest in asked])), len(asked))
+        answer = checked(embed(model, [texts[digest] for digest in asked]), len(asked))
         if isinstance(answer, Exception):
             raise answer
         vectors.update(zip(asked, answer, strict=True))
@@ -295,7 +224,7 @@ def _owned(node: BaseNode, document: Document) -> BaseNode:
 
 
 def _sentence(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _repeated(ids: Iterable[str]) -> dict[str, int]:

@@ -12,10 +12,11 @@ from llama_index.core.schema import BaseNode, Document, IndexNode, TransformComp
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.embeddings.default import language_mismatch_warning, resolve_embed_model
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
+from llama_index_advanced_rag.embeddings.requests import adrive, drive
 from llama_index_advanced_rag.embeddings.window import embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
-from llama_index_advanced_rag.indexing import ChangeRun, adrive, content_hash, drive, embed_nodes, embedding_text
+from llama_index_advanced_rag.indexing import ChangeRun, content_hash, embed_nodes, embedding_text
 from llama_index_advanced_rag.stored_index import StoredIndex
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.update_report import UpdateReport
