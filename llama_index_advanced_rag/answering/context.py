@@ -12,6 +12,7 @@ from llama_index_advanced_rag.text.sentences import sentence_spans
 from llama_index_advanced_rag.usage import count_tokens as count_global_tokens
 
 _TAG = re.compile(r"<(?=\s*/?\s*(?:context|question|conversation|message)\b)", re.IGNORECASE)
+_WIDEST_GAP = 16  # characters, white space in practice, between nodes that follow each other
 _BRACKETED_NUMBERS = re.compile(r"\[(\s*\d+(?:\s*[,;–-]\s*\d+)*\s*)\]")
 
 
@@ -32,6 +33,8 @@ class NumberedSentence:
         score: score of the node, None when it has none.
         title: title of the document, "" when unknown.
         page_label: page as printed or counted, "" when unknown.
+        passage: number of the passage: nodes of a document that follow each other are read as one.
+        indent: white space before it on its line, 0 when it does not begin a line.
     """
 
     number: int
@@ -46,6 +49,8 @@ class NumberedSentence:
     score: float | None
     title: str = ""
     page_label: str = ""
+    passage: int = 0
+    indent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +58,9 @@ class NumberedContext:
     """What the answer may be made of.
 
     Attributes:
-        sentences: in the order of the nodes, then of the text; `sentences[n - 1].number == n`.
+        sentences: in the order of the passages, then of the text; `sentences[n - 1].number == n`.
         prompt_text: the same as text for a prompt, with a head line for each node.
-        tokens: tokens of `prompt_text`.
+        tokens: tokens of `prompt_text`; 0 when they were not counted.
         left_out: node ids of which at least one sentence did not fit.
     """
 
@@ -70,17 +75,19 @@ class NumberedContext:
 
 
 def number_sentences(
-    nodes: Sequence[NodeWithScore], *, max_context_tokens: int = 3000, language: str = "auto", count_tokens: Callable[[str], int] = count_global_tokens
+    nodes: Sequence[NodeWithScore], *, max_context_tokens: int | None = 3000, language: str = "auto", count_tokens: Callable[[str], int] = count_global_tokens
 ) -> NumberedContext:
     """Number the sentences of nodes, best node first, until the token budget is used up.
 
-    A sentence that overlapping chunks of one document share is shown once. Text of documents is data: it stands on one
-    line behind its number, tags of our prompts are escaped and bracketed numbers become `(3)`, so that neither can pass
-    for a number or an end of the context.
+    Nodes of a document that touch or overlap are one passage, read in the order of the text in the place of the best of them,
+    so that a table keeps its head and a list its announcement. A sentence that overlapping chunks of one document share is
+    shown once. Text of documents is data: it stands on one line behind its number, tags of our prompts are escaped and
+    bracketed numbers become `(3)`, so that neither can pass for a number or an end of the context.
 
     Args:
         nodes: retrieved nodes, best first; they are read, never changed.
-        max_context_tokens: most tokens of `prompt_text`, at least 1; the first sentence is always kept.
+        max_context_tokens: most tokens of `prompt_text`, at least 1; the first sentence is always kept. None = no limit, tokens
+            are not counted.
         language: ISO code, or "auto".
         count_tokens: counts the tokens of a text.
 
@@ -98,15 +105,16 @@ def number_sentences(
         >>> context.sentence(2).start
         15
     """
-    if max_context_tokens < 1:
+    if max_context_tokens is not None and max_context_tokens < 1:
         raise ConfigurationError(f"max_context_tokens is {max_context_tokens!r}. It must be at least 1; 3000 is the default.")
     draft = _Draft(max_context_tokens, count_tokens)
     shown = _Shown()
-    for rank, node in enumerate(_distinct(nodes), start=1):
-        draft.open_node(node)
-        for sentence in _sentences_of(node, rank, language):
-            if not shown.seen(sentence):
-                draft.add(sentence)
+    for number, passage in enumerate(_passages(_distinct(nodes)), start=1):
+        for rank, node in passage:
+            draft.open_node(node)
+            for sentence in _sentences_of(node, rank, language):
+                if not shown.seen(sentence):
+                    draft.add(replace(sentence, passage=number))
     return NumberedContext(tuple(draft.sentences), "\n".join(draft.lines), draft.tokens, tuple(dict.fromkeys(draft.left_out)))
 
 
@@ -127,7 +135,7 @@ def escape_tags(text: str) -> str:
 
 @dataclass
 class _Draft:
-    max_tokens: int
+    max_tokens: int | None
     count_tokens: Callable[[str], int]
     sentences: list[NumberedSentence] = field(default_factory=list[NumberedSentence])
     lines: list[str] = field(default_factory=list[str])
@@ -144,8 +152,8 @@ class _Draft:
         numbered = replace(sentence, number=len(self.sentences) + 1)
         new_lines = [f"# {self.head}"] if self.head else []
         new_lines.append(f"[{numbered.number}] {inert(numbered.text)}")
-        cost = sum(self.count_tokens(line) + 1 for line in new_lines)
-        if self.full or (self.sentences and self.tokens + cost > self.max_tokens):
+        cost = sum(self.count_tokens(line) + 1 for line in new_lines) if self.max_tokens is not None else 0
+        if self.full or (self.sentences and self.max_tokens is not None and self.tokens + cost > self.max_tokens):
             self.full = True
             self.left_out.append(sentence.node_id)
             return
@@ -180,6 +188,30 @@ def _distinct(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     return list(first.values())
 
 
+def _passages(nodes: Sequence[NodeWithScore]) -> list[list[tuple[int, NodeWithScore]]]:
+    """Nodes with their ranks, those that follow each other in a document together."""
+    ranked = {node.node.node_id: (rank, node) for rank, node in enumerate(nodes, start=1)}
+    chains: dict[str, list[tuple[int, NodeWithScore]]] = {}
+    last: tuple[str | None, int] | None = None
+    chain: list[tuple[int, NodeWithScore]] = []
+    for ref_doc_id, start, end, node_id in sorted(filter(None, map(_place, nodes))):
+        if last is None or last[0] != ref_doc_id or start > last[1] + _WIDEST_GAP:
+            chain, last = [], (ref_doc_id, end)
+        chain.append(ranked[node_id])
+        chains[node_id], last = chain, (ref_doc_id, max(end, last[1]))
+    passages: dict[int, list[tuple[int, NodeWithScore]]] = {}
+    for node_id, alone in ranked.items():
+        passage = chains.get(node_id, [alone])
+        passages.setdefault(id(passage), passage)
+    return list(passages.values())
+
+
+def _place(node: NodeWithScore) -> tuple[str, int, int, str] | None:
+    length = len(node.node.get_content(metadata_mode=MetadataMode.NONE))
+    start, ref_doc_id = _document_offset(node, length), node.node.ref_doc_id
+    return None if start is None or ref_doc_id is None else (ref_doc_id, start, start + length, node.node.node_id)
+
+
 def _title_and_page(node: NodeWithScore) -> tuple[str, str]:
     metadata = node.node.metadata
     title = metadata.get("title") or metadata.get("file_name") or metadata.get("file_path") or ""
@@ -193,7 +225,13 @@ def _sentences_of(node: NodeWithScore, rank: int, language: str) -> Iterator[Num
     score = None if node.score is None else float(node.score)
     for start, end in join_head_lines(text, sentence_spans(text, language=language)):
         where = (None, None) if offset is None else (offset + start, offset + end)
-        yield NumberedSentence(0, node.node.node_id, node.node.ref_doc_id, start, end, *where, text[start:end], rank, score, title, page)
+        ids = node.node.node_id, node.node.ref_doc_id
+        yield NumberedSentence(0, *ids, start, end, *where, text[start:end], rank, score, title, page, indent=_indent(text, start))
+
+
+def _indent(text: str, start: int) -> int:
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    return len(before) if before.isspace() else 0
 
 
 def _document_offset(node: NodeWithScore, length: int) -> int | None:

@@ -12,22 +12,37 @@ _SENTENCE_END = re.compile(r"[.!?…;][\"'”»)]*$")
 _LONGEST_HEAD_LINE = 60
 _LONGEST_HEAD = 300
 _MOST_HEAD_LINES = 12
+_MOST_ROWS = 60
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_LEAST_DIGITS, _MOST_HEAD_WORDS = 4, 45  # a year at least
+_WORD = re.compile(r"\S+")
 
 
 def is_data_row(text: str) -> bool:
-    """Whether a line is words followed by at least two figures.
+    """Whether a line is words followed by at least two figures that are not all years.
 
     Example:
-        >>> is_data_row("Total net sales $ 81,797 $ 82,959"), is_data_row("June 25, 2022"), is_data_row("It rose 5 % in 2023.")
+        >>> is_data_row("Total net sales $ 81,797 $ 82,959"), is_data_row("Three Months Ended June 25, 2022 2021"), is_data_row("It rose 5 % in 2023.")
         (True, False, False)
     """
-    figures = 0
-    for cell in reversed(text.split()):
-        if _CELL.fullmatch(cell) and not cell.endswith((".", ",")):
-            figures += 1
-        elif not _FILLER.fullmatch(cell):
+    figures = [cell for cell in text[figures_start(text) :].split() if _CELL.fullmatch(cell)]
+    return len(figures) >= 2 and _LETTERS.search(text) is not None and not all(map(_YEAR.fullmatch, figures))
+
+
+def figures_start(text: str) -> int:
+    """Where the figures at the end of a line begin; the length of the text when it ends in none.
+
+    Example:
+        >>> "Total net sales $ 81,797 $ 82,959"[:figures_start("Total net sales $ 81,797 $ 82,959")]
+        'Total net sales'
+    """
+    start = len(text)
+    for match in reversed(list(_WORD.finditer(text))):
+        cell = match.group()
+        if not _FILLER.fullmatch(cell) and (not _CELL.fullmatch(cell) or cell.endswith((".", ","))):
             break
-    return figures >= 2 and _LETTERS.search(text) is not None
+        start = match.start()
+    return len(text[:start].rstrip()) if start < len(text) else start
 
 
 def is_head_line(text: str) -> bool:
@@ -64,18 +79,35 @@ def _join_tail(text: str, spans: list[Span]) -> None:
         spans[first:] = [(spans[first][0], spans[-1][1])]
 
 
-def head_of_row(lines: Sequence[str], row: int) -> int | None:
-    """The line that heads a row of figures: the nearest one above it that is neither a row nor a sentence.
+def heads_of_row(lines: Sequence[str], is_row: Sequence[bool], row: int) -> list[int]:
+    """The lines that head a row of figures: the nearest one above it, and the one with figures (dates, as a rule) above that.
 
     Args:
         lines: consecutive sentences and lines of one text.
+        is_row: for each, whether it is a row of figures.
         row: index of the row.
 
     Returns:
-        An index into `lines`, or None.
+        None, one or two indices into `lines`, nearest first; the last one heads the columns.
+
+    Example:
+        >>> lines = ["Results follow.", "July 1, 2023 June 25, 2022", "Phones 1 2", "Costs:", "Parts 3 4"]
+        >>> heads_of_row(lines, [is_data_row(line) for line in lines], 4)
+        [3, 1]
     """
-    for index in range(row - 1, -1, -1):
-        if is_data_row(lines[index]):
+    heads: list[int] = []
+    for index in range(row - 1, max(-1, row - 1 - _MOST_ROWS), -1):
+        line = lines[index]
+        if is_row[index] or "|" in line:
             continue
-        return None if _SENTENCE_END.search(lines[index]) or len(lines[index]) > _LONGEST_HEAD else index
-    return None
+        if len(line) > _LONGEST_HEAD or _SENTENCE_END.search(line) or (line.endswith(":") and len(line) > _LONGEST_HEAD_LINE and not _is_head_of_columns(line)):
+            break
+        if _is_head_of_columns(line):
+            return [*heads, index]
+        if not heads and is_head_line(line):
+            heads.append(index)
+    return heads
+
+
+def _is_head_of_columns(line: str) -> bool:
+    return sum(character.isdigit() for character in line) >= _LEAST_DIGITS and line.count(" ") < _MOST_HEAD_WORDS

@@ -10,6 +10,7 @@ class AnswerKind(str, Enum):
     QUANTITY = "quantity"
     DATE = "date"
     NAME = "name"
+    REASON = "reason"
     ANY = "any"
 
 
@@ -18,11 +19,13 @@ _QUANTITY_WORDS = (
     r"how (?:much|many|long|old|far|high|large)|percentage|amount|number|price|combien|"
     r"montants?|nombre|pourcentage|prix|âge|durée|taux|"
     # Figures of a business are asked for with "what were": the noun tells.
-    r"sales|revenues?|income|profits?|expenses?|costs?|assets|liabilities|earnings|margin|"
+    r"sales|receipts|disbursements|expenditures?|revenues?|income|profits?|expenses?|costs?|assets|liabilities|earnings|margin|"
     r"chiffre d['’]affaires|bénéfices?|charges|coûts?|ventes|recettes|dépenses"
 )
+_REASON_WORDS = r"why|what (?:caused|led to|drove)|pourquoi|(?:quelle est |pour quelle )?raison|qu['’]est-ce qui (?:explique|cause)"
 _NAME_WORDS = r"who|whom|whose|where|(?:which|what) (?:city|country|company|person)|qui|où|quel(?:le)? (?:ville|pays|entreprise|personne)"
 _ASKS = [
+    (AnswerKind.REASON, re.compile(rf"^\W*(?:{_REASON_WORDS})\b", re.IGNORECASE)),
     (AnswerKind.DATE, re.compile(rf"\b(?:{_DATE_WORDS})\b", re.IGNORECASE)),
     (AnswerKind.QUANTITY, re.compile(rf"\b(?:{_QUANTITY_WORDS})\b", re.IGNORECASE)),
     (AnswerKind.NAME, re.compile(rf"\b(?:{_NAME_WORDS})\b", re.IGNORECASE)),
@@ -36,6 +39,12 @@ _GIVES = {
     AnswerKind.DATE: re.compile(rf"{_MONTHS} \d+(?:, \d{{4}})?|\b\d+ {_MONTHS}(?: \d{{4}})?|\b(?:1[5-9]|20)\d\d\b", re.IGNORECASE),
     AnswerKind.QUANTITY: re.compile(rf"\d[\d.,]*|\b(?:{_SMALL_NUMBERS})\b", re.IGNORECASE),
     AnswerKind.NAME: re.compile(r"(?<=[\w,;:(] )[A-ZÀ-ÖØ-Þ][\w'’-]+"),
+    AnswerKind.REASON: re.compile(
+        r"\b(?:because|due (?:primarily |mainly |largely )?to|driven (?:primarily |mainly )?by|owing to|as a result of|caused by|"
+        r"attributable to|reflect(?:s|ing)|"
+        r"parce qu|en raison d|à cause d|grâce à|puisqu|dû à|afin d|car)",
+        re.IGNORECASE,
+    ),
 }
 _SENTENCES = {
     "en": {
@@ -52,11 +61,11 @@ _SENTENCES = {
 
 
 def answer_kind(question: str) -> AnswerKind:
-    """What an English or French question asks for; the first kind that fits of date, quantity, name.
+    """What an English or French question asks for; the first kind that fits of reason, date, quantity, name.
 
     Example:
-        >>> [answer_kind(text).value for text in ("Combien de salariés ?", "Who wrote it?", "When?", "Why?")]
-        ['quantity', 'name', 'date', 'any']
+        >>> [answer_kind(text).value for text in ("Combien de salariés ?", "Who wrote it?", "When?", "Why?", "Is it?")]
+        ['quantity', 'name', 'date', 'reason', 'any']
     """
     return next((kind for kind, pattern in _ASKS if pattern.search(question)), AnswerKind.ANY)
 

@@ -10,7 +10,8 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.answering.context import NumberedSentence, inert, number_sentences
-from llama_index_advanced_rag.answering.extractive import compose_answer, extract_sentences, sentences_to_compare
+from llama_index_advanced_rag.answering.extractive import extract_sentences, sentences_to_compare
+from llama_index_advanced_rag.answering.quoting import compose_answer
 from llama_index_advanced_rag.answering.turn import Turn
 from llama_index_advanced_rag.answering.wording import broken_off, empty_question, no_answer
 from llama_index_advanced_rag.prompts import GROUNDED_ANSWER
@@ -30,7 +31,7 @@ class AnswerWriter:
         embed_model: helps to choose sentences to quote; None = by their words.
         prompt: template with `context_str` and `query_str`.
         language: ISO code, "auto" or "none".
-        max_context_tokens: most tokens of numbered sentences.
+        max_context_tokens: most tokens of numbered sentences sent to the LLM.
         max_sentences: most sentences quoted.
     """
 
@@ -138,10 +139,10 @@ class AnswerWriter:
         budget = self._context_budget(turn)
         turn.read(number_sentences(turn.nodes, max_context_tokens=budget, language=self.language))
 
-    def _context_budget(self, turn: Turn) -> int:
-        """Tokens for the context: what was asked for, or what the LLM's window leaves."""
+    def _context_budget(self, turn: Turn) -> int | None:
+        """Tokens for the context: what was asked for, or what the LLM's window leaves; no limit where nothing is sent."""
         if self.llm is None:
-            return self.max_context_tokens
+            return None
         about_llm = self.llm.metadata
         output = about_llm.num_output if about_llm.num_output > 0 else _DEFAULT_OUTPUT_TOKENS
         frame = count_tokens(self.prompt.format(llm=self.llm, context_str="", query_str=turn.question))

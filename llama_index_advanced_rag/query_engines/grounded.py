@@ -56,7 +56,7 @@ class GroundedQueryEngine(BaseQueryEngine):
         node_postprocessors: applied to the nodes, in order.
         embed_model: helps to choose sentences to quote, beside their words; None = words only. Not used while the LLM answers.
         language: ISO code, or "auto" = as the question.
-        max_context_tokens: most tokens of numbered sentences; less where the LLM's context window is smaller.
+        max_context_tokens: most tokens of numbered sentences sent to the LLM; less where its context window is smaller.
         max_sentences: most sentences quoted without an LLM.
         answer_prompt: template with `context_str` and `query_str`; None = `prompts.GROUNDED_ANSWER_PROMPT`.
         streaming: return `StreamingResponse` (`AsyncStreamingResponse` from `aquery`), with or without an LLM.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 Span = tuple[int, int]
 
 _LINE = re.compile(r"[^\r\n\f\v\x85\u2028\u2029]+")
-_ITEM = re.compile(r"(?:[-*+•·▪◦‣●○■□–—]|\(?\d{1,3}[.)]|\([a-zA-Z]{1,4}\)|[a-zA-Z][.)]|[ivx]{1,5}[.)])\s+\S")
+_ITEM = re.compile(r"(?:[-*+•·▪◦‣●○■□–—]|\(?\d{1,3}[.)°]|\([a-zA-Z]{1,4}\)|[a-zA-Z][.)]|[ivx]{1,5}[.)])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s|={3,}$|-{3,}$|\*{3,}$")
 _COLUMNS = re.compile(r"\|.*\||\S \| \S|\S\t+\S.*\t|\S {3,}\S.* {3,}\S")
 _CELL = re.compile(r"[($€£¥+\-−–—]*\d[\d.,\u00a0\u202f]*\d[%)]*|[($€£¥+\-−–—]*\d[%)]*|[$€£¥%)—–-]+|n/?a", re.IGNORECASE)
@@ -22,7 +22,7 @@ _CONTINUES = (",", ";", "-", "(", "/", "&")
 class _Line:
     start: int
     end: int
-    first: str
+    goes_on: bool
     last: str
     is_row: bool
     is_item: bool
@@ -55,9 +55,14 @@ def prose_blocks(text: str) -> Iterator[Span]:
 def _line(text: str, start: int, end: int) -> _Line:
     if end - start > _MAX_ROW_CHARS:
         head, last = text[start : start + _MAX_ROW_CHARS].lstrip(), text[end - 1]
-        return _Line(start, end, head[:1], last, is_row=False, is_item=bool(_ITEM.match(head)), is_heading=bool(_HEADING.match(head)))
+        return _Line(start, end, _goes_on(head), last, is_row=False, is_item=bool(_ITEM.match(head)), is_heading=bool(_HEADING.match(head)))
     line = text[start:end].strip()
-    return _Line(start, end, line[0], line[-1], is_row=is_table_row(line), is_item=bool(_ITEM.match(line)), is_heading=bool(_HEADING.match(line)))
+    return _Line(start, end, _goes_on(line), line[-1], is_row=is_table_row(line), is_item=bool(_ITEM.match(line)), is_heading=bool(_HEADING.match(line)))
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line begins in lower case, as the rest of a sentence does; names like iPhone do not count."""
+    return line[0].islower() and not line[1:2].isupper()
 
 
 def is_table_row(line: str) -> bool:
@@ -77,6 +82,16 @@ def is_table_row(line: str) -> bool:
     return figures >= 2
 
 
+def is_list_item(line: str) -> bool:
+    """True for a line with a bullet or an enumerator at its beginning.
+
+    Example:
+        >>> is_list_item("2° Six mois"), is_list_item("- one"), is_list_item("2023 was good")
+        (True, True, False)
+    """
+    return _ITEM.match(line) is not None
+
+
 def _text_width(lines: list[_Line]) -> int:
     """How wide the text runs: nine lines in ten are not longer."""
     lengths = sorted(line.end - line.start for line in lines if not line.is_row)
@@ -87,7 +102,7 @@ def _continues(text: str, line: _Line, after: _Line, width: int) -> bool:
     gap = text[line.end : after.start]
     if gap.count("\n") > 1 or gap.count("\r") > 1 or "\f" in gap or line.is_row or line.is_heading or after.is_heading or after.is_item:
         return False
-    if after.first.islower():
+    if after.goes_on:
         return True
     if after.is_row or line.last == ":":
         return False

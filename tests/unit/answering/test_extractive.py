@@ -4,7 +4,8 @@ import pytest
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_advanced_rag.answering.context import NumberedContext, number_sentences
-from llama_index_advanced_rag.answering.extractive import Extract, compose_answer, extract_sentences, sentences_to_compare
+from llama_index_advanced_rag.answering.extractive import Extract, extract_sentences, sentences_to_compare
+from llama_index_advanced_rag.answering.quoting import compose_answer
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 ENGLISH, FRENCH = TextAnalyzer("en"), TextAnalyzer("fr")
@@ -60,7 +61,7 @@ def test_a_row_speaks_under_the_head_of_its_table() -> None:
     extracts = extract_sentences("What were Apple's total net sales in the quarter ended July 1, 2023?", context.sentences, analyzer=ENGLISH, max_sentences=1)
     text = "".join(compose_answer(extracts))
     assert "Total net sales 81,797 82,959 [" in text
-    assert text.startswith("Three Months Ended July 1, 2023 June 25, 2022")
+    assert text == "Total net sales 81,797 82,959 [4] (Three Months Ended July 1, 2023 June 25, 2022 Net sales: [2])"
 
 
 def test_nothing_relevant_gives_nothing() -> None:
@@ -97,9 +98,9 @@ def test_near_duplicates_are_said_once() -> None:
 
 
 def test_sentences_of_a_node_stay_in_the_order_of_the_text() -> None:
-    context = context_of("Foxes hunt mice at night. Cows eat. Foxes hunt mice and also hunt voles at night in winter.")
-    texts = chosen("What do foxes hunt at night in winter?", context)
-    assert texts == ["Foxes hunt mice at night.", "Foxes hunt mice and also hunt voles at night in winter."]
+    context = context_of("Foxes hunt 20 mice at night. Cows eat. Foxes hunt a lot at night in winter.")
+    texts = chosen("How many mice do foxes hunt at night in winter?", context)
+    assert texts == ["Foxes hunt 20 mice at night.", "Foxes hunt a lot at night in winter."]
 
 
 def test_the_better_ranked_node_wins_between_equals() -> None:
@@ -149,3 +150,63 @@ def test_footnote_numbers_of_a_source_do_not_become_citations() -> None:
     extract = Extract(context.sentences[0], 1.0)
     assert compose_answer([extract]) == ["Foxes hunt mice.(3) [1]"]
     assert compose_answer([]) == []
+
+
+TABLES = (
+    "Three Months Ended\nJuly 1, 2023\nJune 25, 2022\nTotal net sales 81,797 82,959\nPercentage of total net sales 9 8\n",
+    "Three Months Ended\nApril 1, 2023\nMarch 26, 2022\nTotal net sales 94,836 97,278\n",
+)
+
+
+def test_the_date_asked_for_decides_between_tables_and_the_other_one_is_not_quoted() -> None:
+    question = "What were total net sales in the quarter ended July 1, 2023?"
+    for texts in (TABLES, TABLES[::-1]):
+        assert chosen(question, context_of(*texts)) == ["Total net sales 81,797 82,959"]
+
+
+def test_the_quarter_asked_for_decides() -> None:
+    context = context_of("Revenue in the second quarter of 2023 was $5 million.", "Revenue in the first quarter of 2023 was $4 million.")
+    assert chosen("What was revenue in the first quarter of 2023?", context, max_sentences=1) == ["Revenue in the first quarter of 2023 was $4 million."]
+
+
+def test_a_label_that_is_asked_for_beats_prose_on_it() -> None:
+    context = context_of("The population grew by 20% a year.\nPopulation | 331,918\nPopulation growth rate | 1.21%", title="Iceland")
+    assert chosen("What is the population of Iceland?", context)[0] == "Population | 331,918"
+
+
+def test_a_reason_is_asked_for() -> None:
+    context = context_of("The agreement to buy Arm was terminated in 2022. The parties agreed to terminate due to regulatory challenges. Sales rose.")
+    assert "The parties agreed to terminate due to regulatory challenges." in chosen("Why was the agreement to buy Arm terminated?", context)
+
+
+def test_a_name_that_the_document_does_not_have_is_not_answered() -> None:
+    context = context_of("Revenue was $5 million in 2023. Costs were $3 million.")
+    assert chosen("What was the revenue in 2023?", context) != []
+    assert chosen("What was the revenue of Tesla in 2023?", context) == []
+
+
+def test_headings_are_not_quoted() -> None:
+    context = context_of("# Code du travail : jours fériés\n\nLe 8 mai est un jour férié.")
+    assert chosen("Le 8 mai est-il un jour férié selon le code du travail ?", context, FRENCH) == ["Le 8 mai est un jour férié."]
+
+
+def test_an_announcement_brings_its_list_and_an_item_what_announces_it() -> None:
+    context = context_of("La durée maximale de la période d'essai est :\n1° Pour les ouvriers, de deux mois ;\n2° Pour les cadres, de quatre mois.")
+    whole = "".join(compose_answer(extract_sentences("Quelle est la durée maximale de la période d'essai ?", context.sentences, analyzer=FRENCH)))
+    assert whole.splitlines() == [
+        "La durée maximale de la période d'essai est : [1]",
+        "  1° Pour les ouvriers, de deux mois [2]",
+        "  2° Pour les cadres, de quatre mois. [3]",
+    ]
+    item = "".join(compose_answer(extract_sentences("Quelle est la durée de la période d'essai pour les cadres ?", context.sentences, analyzer=FRENCH)))
+    assert item.splitlines() == ["La durée maximale de la période d'essai est : [1]", "  2° Pour les cadres, de quatre mois. [3]"]
+
+
+def test_weak_sentences_are_not_added_to_a_good_one() -> None:
+    context = context_of("Foxes hunt mice at night. Foxes sleep. Hunters hunt foxes. Night falls early.")
+    assert chosen("What do foxes hunt at night?", context) == ["Foxes hunt mice at night."]
+
+
+def test_language_auto_counts_a_word_once() -> None:
+    context = context_of("La durée de la période d'essai est de deux mois. Le salarié travaille.")
+    assert chosen("Quelle est la durée de la période d'essai ?", context, TextAnalyzer("auto")) == ["La durée de la période d'essai est de deux mois."]

@@ -1,6 +1,6 @@
 import pytest
 
-from llama_index_advanced_rag.answering.tables import head_of_row, is_data_row, join_head_lines
+from llama_index_advanced_rag.answering.tables import heads_of_row, is_data_row, join_head_lines
 from llama_index_advanced_rag.answering.wording import AnswerKind, answer_kind, broken_off, empty_question, gives, no_answer
 
 
@@ -15,7 +15,9 @@ from llama_index_advanced_rag.answering.wording import AnswerKind, answer_kind, 
         ("In what year did it happen?", AnswerKind.DATE),
         ("Où se trouve le siège ?", AnswerKind.NAME),
         ("Whose idea was it?", AnswerKind.NAME),
-        ("Why is the sky blue?", AnswerKind.ANY),
+        ("Why is the sky blue?", AnswerKind.REASON),
+        ("Pourquoi ?", AnswerKind.REASON),
+        ("Is the sky blue?", AnswerKind.ANY),
         ("", AnswerKind.ANY),
     ],
 )
@@ -52,11 +54,14 @@ def test_rows_of_figures(line: str, row: bool) -> None:
     assert is_data_row(line) is row
 
 
-def test_head_of_a_row_is_the_nearest_line_that_is_no_row() -> None:
-    lines = ["A sentence.", "Three Months Ended", "Sales 1 2", "Costs 3 4"]
-    assert head_of_row(lines, 3) == 1
-    assert head_of_row(["A sentence.", "Sales 1 2"], 1) is None
-    assert head_of_row(["Sales 1 2"], 0) is None
+def test_heads_of_a_row_are_the_nearest_line_and_that_of_the_columns() -> None:
+    def heads(*lines: str) -> list[int]:
+        return heads_of_row(lines, [is_data_row(line) for line in lines], len(lines) - 1)
+
+    assert heads("A sentence.", "Three Months Ended", "Sales 1 2", "Costs 3 4") == [1]
+    assert heads("July 1, 2023 June 25, 2022", "Sales 1 2", "Costs:", "Parts 3 4") == [2, 0]
+    assert heads("A sentence.", "Sales 1 2") == []
+    assert heads("Sales 1 2") == []
 
 
 def test_lines_far_from_a_row_are_not_joined() -> None:
