@@ -58,7 +58,8 @@ def _dense(index: SearchedIndex, **options: Any) -> TracedRetriever:
 
 def _hybrid(index: SearchedIndex, **options: Any) -> TracedRetriever:
     """Both scales are known here, so scores are fused rather than ranks, which know less."""
-    return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **{"fusion": FusionMode.WEIGHTED, **options})
+    options.setdefault("fusion", FusionMode.WEIGHTED)
+    return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **options)
 
 
 class BuiltMode(NamedTuple):
