@@ -148,7 +148,7 @@ class HybridRetriever(TracedRetriever):
         Raises:
             NodeSourceError: the text of the nodes cannot be read from the index or its stores.
         """
-        model = vector_index._embed_model if embed_model is None else embed_model  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        model = embed_model or getattr(vector_index, "embed_model", None) or vector_index._embed_model  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         dense = DenseRetriever(vector_index.vector_store, model, nodes=DocstoreNodeSource(vector_index.docstore))
         lexical = LexicalRetriever.from_defaults(index=vector_index, language=language)
         return cls({"dense": dense, "lexical": lexical}, similarity_top_k=similarity_top_k, filters=filters, **options)

@@ -1,6 +1,7 @@
 """The index where LlamaIndex applications put a VectorStoreIndex: engines, routers, agents, chats, pipelines."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,6 +249,14 @@ def test_our_store_under_a_stock_index_with_a_storage_context():
     stock = VectorStoreIndex.from_documents(documents(), storage_context=context, embed_model=DeterministicEmbedding())
     hybrid = HybridRetriever.from_index(stock, similarity_top_k=1)
     assert sources(hybrid.retrieve("revenue dollars 2023")) == ["tax.txt"]
+
+
+def test_a_hybrid_from_a_reopened_index_of_ours_finds_its_model(tmp_path: Path):
+    CorpusIndex.from_documents(documents(), embed_model=DeterministicEmbedding(), persist_dir=tmp_path / "i").close()
+    with CorpusIndex.load(tmp_path / "i", embed_model=DeterministicEmbedding()) as opened:
+        hybrid = HybridRetriever.from_index(opened, similarity_top_k=1)
+        assert hybrid.retrievers["dense"].embed_model is opened.embed_model
+        assert sources(hybrid.retrieve("revenue dollars 2023")) == ["tax.txt"]
 
 
 def test_a_response_can_be_stored_as_json(index: CorpusIndex):
