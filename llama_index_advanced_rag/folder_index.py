@@ -3,7 +3,7 @@
 import hashlib
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_dir
@@ -11,10 +11,10 @@ from platformdirs import user_cache_dir
 from llama_index_advanced_rag.embeddings.default import resolve_embed_model
 from llama_index_advanced_rag.errors import ConfigurationError, DocumentReadError
 from llama_index_advanced_rag.index import CorpusIndex
-from llama_index_advanced_rag.indexing import UpdateReport
 from llama_index_advanced_rag.reading.folder import FolderReading, read_folder
 from llama_index_advanced_rag.reading.formats import FORMATS
 from llama_index_advanced_rag.storage_view import holds_index
+from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 INDEX_FOLDER = ".advanced-rag"
 
@@ -132,18 +132,25 @@ def _bring_in(index: CorpusIndex, reading: FolderReading, *, writable: bool) -> 
     stored = {info.ref_doc_id: info.hash for info in index.list_documents()}
     unread = {item.path for item in reading.skipped}
     present = {document.id_: document.hash for document in reading.documents}
-    gone = [ref_doc_id for ref_doc_id in stored if ref_doc_id not in present and ref_doc_id not in unread]
+    absent = [ref_doc_id for ref_doc_id in stored if ref_doc_id not in present]
+    kept = [ref_doc_id for ref_doc_id in absent if not unread.isdisjoint(_place_and_folders(ref_doc_id))]
+    gone = [ref_doc_id for ref_doc_id in absent if unread.isdisjoint(_place_and_folders(ref_doc_id))]
     if not writable:
         unchanged = [ref_doc_id for ref_doc_id, digest in present.items() if stored.get(ref_doc_id) == digest]
-        report = UpdateReport(unchanged=unchanged)
-        if gone or len(unchanged) < len(present):
-            new = len(present) - len(unchanged)
-            report.warnings.append(f"The index cannot be written: {new} new or changed and {len(gone)} deleted file(s) are not taken in.")
+        waiting = [ref_doc_id for ref_doc_id, digest in present.items() if stored.get(ref_doc_id) != digest]
+        report = UpdateReport(unchanged=unchanged, skipped=[Skipped(ref_doc_id, "new or changed, but the index cannot be written") for ref_doc_id in waiting])
+        if gone or waiting:
+            report.warnings.append(f"The index cannot be written: {len(waiting)} new or changed and {len(gone)} deleted file(s) are not taken in.")
         return report
     report = index.apply(updated=reading.documents, deleted=gone)
-    kept = sorted((unread & set(stored)).difference(present))
     report.warnings.extend(f"{ref_doc_id}: cannot be read now; the version indexed before is kept" for ref_doc_id in kept)
     return report
+
+
+def _place_and_folders(ref_doc_id: str) -> set[str]:
+    """The id and the folders it lies in: a folder that cannot be listed says nothing about its files."""
+    place = PurePosixPath(ref_doc_id)
+    return {ref_doc_id, *map(str, place.parents)}
 
 
 def _nothing_readable(docs: Path, reading: FolderReading) -> str:
