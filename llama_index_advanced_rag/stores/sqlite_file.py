@@ -14,7 +14,7 @@ _MEANINGS: tuple[tuple[str, type[AdvancedRagError], str], ...] = (
     ("malformed", IndexFormatError, f"The file of this index is damaged. {_DAMAGED}"),
     ("no such table", IndexFormatError, f"The file of this index lacks a table. {_DAMAGED}"),
     ("no such column", IndexFormatError, f"The file of this index lacks a column. {_DAMAGED}"),
-    ("is full", StorageError, "The disk is full. What was committed before is kept; free some space and run the update again."),
+    ("is full", StorageError, "The disk is full. Free some space and run the update again; what was committed before is kept."),
     (
         "locked",
         StorageError,
@@ -32,7 +32,7 @@ def storage_error(error: sqlite3.Error, *, read_only: bool) -> AdvancedRagError:
 
     Example:
         >>> storage_error(sqlite3.OperationalError("database or disk is full"), read_only=False)
-        StorageError('The disk is full. What was committed before is kept; free some space and run the update again. (SQLite: database or disk is full)')
+        StorageError('The disk is full. Free some space and run the update again; what was committed before is kept. (SQLite: database or disk is full)')
     """
     reason = str(error)
     if read_only and "readonly" in reason:
