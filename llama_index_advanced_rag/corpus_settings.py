@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from llama_index_advanced_rag.errors import EmbeddingMismatchError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
 from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 
@@ -24,6 +24,9 @@ class CorpusSettings:
         chunk_size: most tokens of a chunk, None for what the model's window holds.
         chunk_overlap: tokens that neighbouring chunks share.
         own_transformations: nodes were made by transformations of the user's.
+
+    Raises:
+        ConfigurationError: `chunk_overlap` is negative or does not fit into `chunk_size`.
     """
 
     analyzer: dict[str, Any]
@@ -34,6 +37,13 @@ class CorpusSettings:
     chunk_size: int | None = None
     chunk_overlap: int = 32
     own_transformations: bool = False
+
+    def __post_init__(self) -> None:
+        if self.chunk_overlap < 0 or (self.chunk_size is not None and not self.chunk_overlap < self.chunk_size):
+            raise ConfigurationError(
+                f"chunk_size={self.chunk_size!r} with chunk_overlap={self.chunk_overlap!r} cannot work. "
+                "Expected 0 <= chunk_overlap < chunk_size. Lower the overlap or raise the size."
+            )
 
     @classmethod
     def read(cls, database: CorpusDatabase) -> "CorpusSettings":

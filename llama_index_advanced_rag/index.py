@@ -86,9 +86,7 @@ class CorpusIndex(SearchableIndex):
         show_progress: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        folder = Path(persist_dir) if persist_dir is not None else None
-        if folder is not None:
-            check_new_place(folder)
+        folder = check_new_place(persist_dir) if persist_dir is not None else None
         settings = CorpusSettings(
             analyzer=TextAnalyzer(language=language).to_dict(),
             external_vectors=vector_store is not None,

@@ -90,16 +90,20 @@ def holds_stock_index(folder: Path) -> bool:
     return bool(stored) and _SIGNPOST.encode() not in stored
 
 
-def check_new_place(folder: Path) -> None:
-    """Check that a new index in this folder would replace nothing.
+def check_new_place(persist_dir: str | Path) -> Path:
+    """The folder of a new index, which would replace nothing there.
 
     Raises:
-        ConfigurationError: there is an index already, ours or LlamaIndex's own.
+        ConfigurationError: there is an index already, ours or LlamaIndex's own, or the name is empty.
         StorageError: the folder may not be read.
     """
+    if not str(persist_dir).strip():
+        raise ConfigurationError(f"persist_dir is {persist_dir!r}. Expected the name of a folder, or None to keep the index in memory.")
+    folder = Path(persist_dir)
     if holds_index(folder):
         raise ConfigurationError(f"The folder {folder.name!r} already holds an index. Open it with CorpusIndex.load(persist_dir), or name another folder.")
     _refuse_stock_index(folder)
+    return folder
 
 
 def _refuse_stock_index(folder: Path) -> None:

@@ -89,6 +89,8 @@ class StoredIndex(BaseIndex[IndexDict]):
         }
 
     def __repr__(self) -> str:
+        if self._corpus.database.closed:
+            return f"{type(self).__name__}(closed)"
         sizes, place = self._corpus.sizes(), "in memory" if self._folder is None else f"in {self._folder.name!r}"
         modes = ", ".join(mode.value for mode in AVAILABLE_MODES)
         return f"{type(self).__name__}({sizes['documents']} documents, {sizes['nodes']} nodes, {place}, modes: {modes})"
