@@ -62,7 +62,7 @@ def _line(text: str, start: int, end: int) -> _Line:
 
 def _goes_on(line: str) -> bool:
     """Whether a line begins in lower case, as the rest of a sentence does; names like iPhone do not count."""
-    return line[0].islower() and not line[1:2].isupper()
+    return line[:1].islower() and not line[1:2].isupper()
 
 
 def is_table_row(line: str) -> bool:
