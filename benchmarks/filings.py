@@ -19,6 +19,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "lexical": {"mode": "lexical"},
     "hybrid-rrf": {"mode": "hybrid", "fusion": "reciprocal_rank"},
     "hybrid-weighted": {"mode": "hybrid", "fusion": "weighted"},
+    "hybrid-dense-0.7": {"mode": "hybrid", "fusion": "weighted", "weights": {"dense": 0.7, "lexical": 0.3}},
 }
 CUTS = (5, 10)
 COLUMNS = ("system", "hops", "n", "figure@5", "figure@5_interval", "figure@10", "figure@10_interval", "words@5", "ms_per_query")

@@ -20,6 +20,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},
     "hybrid-rrf": {"mode": "hybrid", "fusion": "reciprocal_rank"},
     "hybrid-weighted": {"mode": "hybrid", "fusion": "weighted"},
+    "hybrid-dense-0.7": {"mode": "hybrid", "fusion": "weighted", "weights": {"dense": 0.7, "lexical": 0.3}},
 }
 TOP_K = 30  # chunks; several may belong to one document
 COLUMNS = ("system", "n", "Hit@5", "Hit@5_interval", "Hit@10", "MRR", "MRR_interval", "ms_per_query")

@@ -36,6 +36,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     PLAIN: {},
     "hybrid-rrf": {"mode": "hybrid", "fusion": "reciprocal_rank"},
     "hybrid-weighted": {"mode": "hybrid", "fusion": "weighted"},
+    "hybrid-dense-0.7": {"mode": "hybrid", "fusion": "weighted", "weights": {"dense": 0.7, "lexical": 0.3}},
 }
 TOP_K = 10
 COLUMNS = ("dataset", "system", "n", "R@2", "R@5", "R@8", "all@5", "all@8", "MRR", "R@5_interval", "ms_per_query")

@@ -30,7 +30,6 @@ from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
 CHILD_TOP_N = 100
-DENSE_WEIGHTS = {"dense": 0.7, "lexical": 0.3}
 
 Identity = Literal["node_id", "content"]
 Retrievers = Sequence[BaseRetriever] | Mapping[str, BaseRetriever]
@@ -52,8 +51,7 @@ class HybridRetriever(TracedRetriever):
             "dense", "lexical" (ours) or by their class.
         similarity_top_k: most nodes returned.
         fusion: "reciprocal_rank", "weighted", "distribution", "percentile" or "guarded", see `ranking.fusion`.
-        weights: by name or in order; None = 1 each, but for "weighted" fusion of "dense" and "lexical" 0.7 and 0.3. A
-            retriever of weight 0 is not asked. "guarded" takes none.
+        weights: by name or in order; None = 1 each. A retriever of weight 0 is not asked. "guarded" takes none.
         score_ranges: for "weighted": put a retriever's scores on this range (`ScoreRange`) instead of min-max within its list.
         child_top_n: nodes asked of each, one number or by name or in order; None = 100, or `similarity_top_k` if that is more.
         timeout_s: how long each may take, likewise; None = no limit.
@@ -107,10 +105,7 @@ class HybridRetriever(TracedRetriever):
         )
         self._fusion = _checked_fusion(fusion, weights, rrf_k, guard)
         self._rrf_k, self._guard = rrf_k, guard
-        by_name = named(retrievers)
-        if weights is None and self._fusion is FusionMode.WEIGHTED:
-            weights = DENSE_WEIGHTS if set(by_name) == set(DENSE_WEIGHTS) else None
-        self._children = make_children(by_name, weights=weights, score_ranges=score_ranges, child_top_n=child_top_n, timeout_s=timeout_s)
+        self._children = make_children(named(retrievers), weights=weights, score_ranges=score_ranges, child_top_n=child_top_n, timeout_s=timeout_s)
         self._num_queries = whole_number("num_queries", num_queries)
         if llm is None and num_queries > 1:
             raise ConfigurationError(f"num_queries is {num_queries!r} and there is no llm. Pass llm=... to have queries written, or num_queries=1.")
