@@ -10,7 +10,8 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag._choices import parse_choice
 from llama_index_advanced_rag.call_arguments import accepted_names, share_out
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, checked_mode, mode_options
+from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options
+from llama_index_advanced_rag.postprocessors.cut_blocks import CutBlockCompletion
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
@@ -37,7 +38,7 @@ class SearchableIndex(UpdatableIndex):
         """A retriever over this index.
 
         Args:
-            mode: how to search; "hybrid" fuses the scores of dense and lexical search, 0.7 to 0.3.
+            mode: how to search; "hybrid" fuses the scores of dense and lexical search.
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid). The queries of
@@ -55,13 +56,15 @@ class SearchableIndex(UpdatableIndex):
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
 
     def as_query_engine(  # type: ignore[override]
-        self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, **kwargs: Any
+        self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, complete_blocks: bool = True, **kwargs: Any
     ) -> GroundedQueryEngine:
         """An engine that answers with citations: from an LLM if one is given here or to the index, else the best sentences.
 
         Args:
             llm: the LLM; None is the index's own, which is None unless one was given. `Settings.llm` is never used.
             retriever_mode: how to search.
+            complete_blocks: a retrieved node that a table or list runs out of or into gets that neighbour (`CutBlockCompletion`),
+                before the node postprocessors.
             **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted. An engine reads
                 20 nodes unless `similarity_top_k` says otherwise: what does not fit the context of an LLM is left out there.
 
@@ -73,8 +76,10 @@ class SearchableIndex(UpdatableIndex):
         if "num_queries" in retriever:
             retriever.setdefault("llm", chosen)
         retriever.setdefault("similarity_top_k", ENGINE_TOP_K)
-        embed_model = self.embed_model if checked_mode(retriever_mode) is not RetrievalMode.LEXICAL else None
-        options: dict[str, Any] = {"embed_model": embed_model, "language": self._corpus.analyzer.language, **engine}
+        if complete_blocks:
+            completion = CutBlockCompletion(self._corpus, filters=retriever.get("filters"))
+            engine["node_postprocessors"] = [completion, *(engine.get("node_postprocessors") or ())]
+        options: dict[str, Any] = {"language": self._corpus.analyzer.language, **engine}
         return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
 
     def as_chat_engine(  # type: ignore[override]
@@ -108,7 +113,7 @@ class SearchableIndex(UpdatableIndex):
         return self._stock_chat(wanted, chosen, retriever_mode, kwargs)
 
     def _grounded_chat(self, llm: LLM | None, mode: RetrievalMode | str, options: dict[str, Any]) -> GroundedChatEngine:
-        takers = {"the chat engine": _CHAT_OPTIONS, "the query engine": _ENGINE_OPTIONS, "the retriever": mode_options(mode)}
+        takers = {"the chat engine": _CHAT_OPTIONS, "the query engine": _ENGINE_OPTIONS | {"complete_blocks"}, "the retriever": mode_options(mode)}
         chat, engine, retriever = share_out(options, takers)
         return GroundedChatEngine(self.as_query_engine(llm, retriever_mode=mode, **{**engine, **retriever}), llm=llm, **chat)
 

@@ -49,6 +49,11 @@ class Asked:
         """The groups that stand for dates."""
         return frozenset(range(self.n_words, self.n_parts))
 
+    @property
+    def all_parts(self) -> frozenset[int]:
+        """The groups that stand for words and dates."""
+        return frozenset(range(self.n_parts))
+
     def holds(self, word: str) -> bool:
         """Whether the question says a word."""
         return any(word in terms for terms in self.groups)

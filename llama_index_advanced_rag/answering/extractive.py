@@ -21,8 +21,8 @@ _RANK_DECAY = 0.02
 _PAIR_WEIGHT = 0.8
 _LENGTH_SHARE, _USUAL_LENGTH = 0.15, 20
 # Shares of the best score from which a sentence is quoted beside it: one that says as much, one that says more of the
-# question, one that holds the kind of thing asked for, and another row of the same table.
-_KEEP_ABOVE, _KEEP_NEW_ABOVE, _KEEP_GIVING_ABOVE, _KEEP_ROW_ABOVE = 0.9, 0.8, 0.6, 0.95
+# question, one that does so right behind it, one that holds the kind of thing asked for, and another row of the same table.
+_KEEP_ABOVE, _KEEP_NEW_ABOVE, _KEEP_NEXT_ABOVE, _KEEP_GIVING_ABOVE, _KEEP_ROW_ABOVE = 0.9, 0.8, 0.5, 0.6, 0.95
 _SAME_ABOVE = 0.8  # share of common words from which two sentences say the same
 _LEAST_COVERAGE, _ENOUGH_WORDS = 0.5, 6
 _LEAST_SIMILARITY, _LEAST_LEAD = 0.5, 0.1
@@ -77,10 +77,10 @@ def extract_sentences(
     question's names that its document has. Period: 0.9, of a row 0.7, when it speaks of other days or quarters only. With
     similarities, 0.3 of the score of prose is its similarity, scaled from 0 to the best score.
 
-    Headings and questions are no answers. A sentence is relevant when it has a word of the question (or stands right behind a
-    heading or question that has), its document has one of the question's names, if any, and its passage has half of the words
-    (a name counts twice) or 6 of them. Where there is none, sentences are whose similarity is at least 0.5 and 0.1 above the
-    median.
+    Headings and questions are no answers. A sentence is relevant when it has a word of the question that its title has not (or
+    stands right behind a heading or question that has), its document has one of the question's names, if any, and its
+    passage has half of the words (a name counts twice) or 6 of them. Where there is none, sentences are whose similarity
+    is at least 0.5 and 0.1 above the median.
 
     Args:
         question: the question.
@@ -91,7 +91,7 @@ def extract_sentences(
 
     Returns:
         At most `max_sentences`, best first, no two saying the same: those with at least 0.9 of the best score that say as much of
-        the question, 0.8 that say more of it, 0.6 that hold the kind of thing asked for when the better ones do not
+        the question, 0.8 that say more of it (0.5 right behind the best), 0.6 that hold the kind of thing asked for when the better ones do not
         (0.95 for a row of the same table). When the best says a date of the question, the others do.
     """
     scored = _score(question, sentences, analyzer)
@@ -180,8 +180,11 @@ def _document(sentence: NumberedSentence) -> str:
 
 
 def _says_nothing(unit: Unit, said: frozenset[int], own: frozenset[int], asked: Asked) -> bool:
-    """Whether a sentence cannot be an answer: a heading, a question, a part of a table or list that adds nothing to its lead."""
+    """Whether a sentence cannot be an answer: a heading or question, or one that says no more of the question than its title."""
     if unit.role is Role.HEADING or not unit.own or not said or not (own or unit.opens):
+        return True
+    title = asked.said_in(unit.title, unit.sentence.title)
+    if own <= title and not unit.opens and not asked.all_parts <= title:
         return True
     if unit.role is Role.ROW and asked.kind is AnswerKind.REASON:
         return True
@@ -250,7 +253,8 @@ def _adds(item: _Scored, chosen: Sequence[_Scored], asked: Asked) -> bool:
     if item.gives and not any(other.gives for other in chosen):
         return share >= _KEEP_GIVING_ABOVE
     if item.said.difference(*(other.said for other in chosen)):
-        return share >= _KEEP_NEW_ABOVE
+        follows = item.extract.sentence.number == best.extract.sentence.number + 1 and item.role is best.role
+        return share >= (_KEEP_NEXT_ABOVE if follows else _KEEP_NEW_ABOVE)
     if item.extract.lead is not None and item.extract.lead == best.extract.lead:  # another row of the same table
         return item.said >= best.said and share >= _KEEP_ROW_ABOVE
     return item.said >= {group for group in best.said if group < asked.n_parts} and share >= _KEEP_ABOVE

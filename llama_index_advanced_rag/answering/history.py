@@ -79,7 +79,7 @@ def refers_back(message: str, *, analyzer: TextAnalyzer) -> bool:
     """
     if _REFERS_BACK.search(message):
         return True
-    return len(set(analyzer.query_tokens(message))) <= _FEW_WORDS and _NAME_OR_NUMBER.search(message) is None
+    return len(set(analyzer.query_groups(message))) <= _FEW_WORDS and _NAME_OR_NUMBER.search(message) is None
 
 
 def with_history_terms(message: str, history: Sequence[ChatMessage], *, analyzer: TextAnalyzer) -> str:

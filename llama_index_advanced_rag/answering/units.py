@@ -41,6 +41,7 @@ class Unit:
         own: its words.
         label: words of its label when it is a row or has the form "label: value", else None.
         lead: the head of its table, or what announces its list; to be quoted with it.
+        title: words of the title of its document.
         heard: words it stands under: its title, heading, lead, or the question before it.
         opens: whether it comes right after a heading or question, or begins the document.
         items: for an announcement, what it announces, in order.
@@ -52,6 +53,7 @@ class Unit:
     label: Words | None
     lead: NumberedSentence | None
     heard: Words
+    title: Words
     opens: bool
     items: tuple[NumberedSentence, ...]
 
@@ -122,7 +124,9 @@ class _Passage:
             heard = self._heard(index, heading)
             opens = (heading is not None and index - 1 == heading) or (index > 0 and self._texts[index - 1].endswith("?"))
             opens = opens or (index == 0 and not sentence.document_start)
-            yield Unit(sentence, role, self._words[index], self._label(index), None if lead is None else self._sentences[lead], heard, opens, items)
+            title = self._titles[sentence.title]
+            lead_sentence = None if lead is None else self._sentences[lead]
+            yield Unit(sentence, role, self._words[index], self._label(index), lead_sentence, heard, title, opens, items)
 
     def _role(self, index: int) -> Role:
         text = self._texts[index]

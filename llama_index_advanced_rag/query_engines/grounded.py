@@ -54,7 +54,8 @@ class GroundedQueryEngine(BaseQueryEngine):
         retriever: finds the nodes.
         llm: writes the answer; None = quoted sentences, and `Settings.llm` is not touched.
         node_postprocessors: applied to the nodes, in order.
-        embed_model: helps to choose sentences to quote, beside their words; None = words only. Not used while the LLM answers.
+        embed_model: helps to choose sentences to quote, beside their words: it finds a paraphrase, and takes the time of 16 to 48
+            embeddings; None = words only. Not used while the LLM answers.
         language: ISO code, or "auto" = as the question.
         max_context_tokens: most tokens of numbered sentences sent to the LLM; less where its context window is smaller.
         max_sentences: most sentences quoted without an LLM.

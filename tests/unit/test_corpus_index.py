@@ -66,7 +66,7 @@ def test_reopened_index_answers_identically(tmp_path: Path) -> None:
         assert "3 documents" in repr(again)
 
 
-def test_reopened_index_quotes_with_its_model_from_the_first_question_on(tmp_path: Path) -> None:
+def test_quoting_embeds_nothing_but_the_question(tmp_path: Path) -> None:
     embedded: list[str] = []
 
     class Recording(DeterministicEmbedding):
@@ -74,11 +74,26 @@ def test_reopened_index_quotes_with_its_model_from_the_first_question_on(tmp_pat
             embedded.extend(texts)
             return super()._get_text_embeddings(texts)
 
-    build(persist_dir=tmp_path / "index", embed_model=Recording()).close()
-    embedded.clear()
+    with build(persist_dir=tmp_path / "index", embed_model=Recording()) as fresh:
+        embedded.clear()
+        first = str(fresh.as_query_engine().query(QUESTIONS[0]))
     with CorpusIndex.load(tmp_path / "index", embed_model=Recording()) as index:
-        index.as_query_engine().query(QUESTIONS[0])
-    assert "The red fox hunts at night." in embedded
+        assert str(index.as_query_engine().query(QUESTIONS[0])) == first
+    assert embedded == []
+
+
+def test_a_table_that_the_chunk_border_cuts_is_read_whole() -> None:
+    rows = "".join(f"Part {number} of the costs {number},000 {number},500\n" for number in range(10, 40))
+    table = Document(text=f"The costs in millions:\nJuly 1, 2023 June 25, 2022\n{rows}Total of all 81,797 82,959\n", id_="table")
+    with CorpusIndex.from_documents([table], embed_model=DeterministicEmbedding(), chunk_size=128, chunk_overlap=8) as index:
+        found = index.as_retriever("lexical", similarity_top_k=1).retrieve("Total of all")
+        assert "July 1" not in found[0].node.get_content()
+        filtered = index.as_query_engine(retriever_mode="lexical", similarity_top_k=1, complete_blocks=False).query("What is the total of all?")
+        assert filtered.metadata["retrieved"] == [found[0].node.node_id]
+        whole = index.as_query_engine(retriever_mode="lexical", similarity_top_k=1).query("What is the total of all?")
+        assert len(whole.metadata["retrieved"]) > 1
+        chat = index.as_chat_engine(retriever_mode="lexical", similarity_top_k=1, complete_blocks=False)
+        assert str(chat.chat("What is the total of all?")) == str(filtered)
 
 
 def test_changes_end_where_a_fresh_build_starts() -> None:
