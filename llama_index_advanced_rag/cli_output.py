@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, RenderableType
@@ -96,13 +97,15 @@ def _citation_facts(citation: Mapping[str, Any]) -> Facts:
 
 
 def print_sources(console: Console, facts: Mapping[str, Any]) -> None:
-    """Each citation with file, page and score, its passage highlighted in the text around it."""
+    """The citations with file, page and score, each passage highlighted in the text around it; those of one node in one block."""
     texts = {source["node_id"]: source["text"] for source in facts["sources"]}
     if facts["citations"]:
         console.print(Text("\nSources", style="bold"))
-    for citation in facts["citations"]:
-        console.print(Text(f"[{citation['number']}] ", style="bold cyan") + _place(citation))
-        console.print(_indented(console, _passage(console, texts[citation["node_id"]], citation["start"], citation["end"])))
+    for node_id, group in groupby(facts["citations"], key=lambda citation: citation["node_id"]):
+        citations = list(group)
+        console.print(Text("".join(f"[{citation['number']}]" for citation in citations) + " ", style="bold cyan") + _place(citations[0]))
+        spans = sorted((citation["start"], citation["end"]) for citation in citations)
+        console.print(_indented(console, _passage(console, texts[node_id], spans)))
 
 
 def _place(facts: Mapping[str, Any]) -> Text:
@@ -111,15 +114,15 @@ def _place(facts: Mapping[str, Any]) -> Text:
     return Text(f"{facts['file'] or facts['title'] or facts['node_id']}{page}", style="bold") + Text(score, style="dim")
 
 
-def _passage(console: Console, text: str, start: int, end: int) -> Text:
-    """The cited part with the lines around it; where colours are missing, it stands between » and «."""
-    left, right = _word_start(text, max(0, start - AROUND)), _word_end(text, min(len(text), end + AROUND))
+def _passage(console: Console, text: str, spans: Sequence[tuple[int, int]]) -> Text:
+    """The cited parts, in order, with the lines around them; where colours are missing, they stand between » and «."""
+    left, right = _word_start(text, max(0, spans[0][0] - AROUND)), _word_end(text, min(len(text), spans[-1][1] + AROUND))
     marks = ("", "") if console.is_terminal and not console.no_color else ("»", "«")
-    passage = Text.assemble(
-        (("… " if left else "") + text[left:start], "dim"),
-        (marks[0] + text[start:end] + marks[1], "bold yellow"),
-        (text[end:right] + (" …" if right < len(text) else ""), "dim"),
-    )
+    passage, shown = Text().append("… " if left else "", style="dim"), left
+    for start, end in spans:
+        passage.append(text[shown:start], style="dim").append(marks[0] + text[start:end] + marks[1], style="bold yellow")
+        shown = end
+    passage.append(text[shown:right] + (" …" if right < len(text) else ""), style="dim")
     return Text("\n").join(line for line in passage.split("\n") if line.plain.strip())
 
 

@@ -56,6 +56,15 @@ def test_ask_answers_with_file_and_highlighted_passage(docs):
     assert "2 added" not in result.stdout
 
 
+def test_passages_of_one_node_are_shown_in_one_block(tmp_path, embedding):
+    (tmp_path / "trial.txt").write_text("The trial period lasts at most:\n1. Two months for workers;\n2. Four months for managers.\n", encoding="utf-8")
+    result = call("ask", "How long does the trial period last?", "--docs", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "The trial period lasts at most: [1]\n  1. Two months for workers [2]\n  2. Four months for managers. [3]\n" in result.stdout
+    assert "[1][2][3] trial.txt  (score " in result.stdout
+    assert "»1. Two months for workers;«\n    »2. Four months for managers.«" in result.stdout
+
+
 def test_a_second_ask_embeds_only_the_question(docs, embedding):
     call_json("ask", "What does the red fox eat?", "--docs", docs)
     assert (docs / ".advanced-rag" / "corpus.sqlite").exists()
