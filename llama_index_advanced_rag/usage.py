@@ -1,6 +1,6 @@
 """What the LLM cost: calls and tokens, counted for every call this package makes, and a budget that stops it."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -69,6 +69,16 @@ class UsageLedger:
             self.prompt_tokens += tokens
             self.by_prompt[prompt_name] = self.by_prompt.get(prompt_name, 0) + 1
 
+    def take_back(self, prompt_name: str, prompt: str) -> None:
+        """Undo `start`, for a call that another ledger has refused."""
+        tokens = count_tokens(prompt)
+        with self._lock:
+            self.calls -= 1
+            self.prompt_tokens -= tokens
+            self.by_prompt[prompt_name] -= 1
+            if not self.by_prompt[prompt_name]:
+                del self.by_prompt[prompt_name]
+
     def finish(self, completion: str) -> None:
         """Count what came back."""
         tokens = count_tokens(completion)
@@ -80,30 +90,35 @@ class UsageLedger:
         return {"llm_calls": self.calls, "prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens, "by_prompt": dict(self.by_prompt)}
 
 
-_ledger: ContextVar[UsageLedger | None] = ContextVar("advanced_rag_usage", default=None)
+_ledgers: ContextVar[tuple[UsageLedger, ...]] = ContextVar("advanced_rag_usage", default=())
 
 
 @contextmanager
 def capture_usage(ledger: UsageLedger | None = None) -> Generator[UsageLedger, None, None]:
     """Count every LLM call of this package in the block; give a ledger with limits to bound them.
 
+    Blocks nest: a call counts in each of them, and the limits of each hold.
+
     Example:
         >>> with capture_usage(UsageLedger(max_calls=3)) as usage:
-        ...     pass
-        >>> usage.calls
-        0
+        ...     with capture_usage() as part:
+        ...         pass
+        >>> usage.calls, part.calls
+        (0, 0)
     """
     own = UsageLedger() if ledger is None else ledger
-    token = _ledger.set(own)
+    around = _ledgers.get()
+    token = _ledgers.set(around if any(other is own for other in around) else (*around, own))
     try:
         yield own
     finally:
-        _ledger.reset(token)
+        _ledgers.reset(token)
 
 
 def current_ledger() -> UsageLedger | None:
-    """The ledger of the running block, or None."""
-    return _ledger.get()
+    """The ledger of the innermost running block, or None."""
+    ledgers = _ledgers.get()
+    return ledgers[-1] if ledgers else None
 
 
 def count_tokens(text: str) -> int:
@@ -117,61 +132,72 @@ def predict(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: An
     """One counted LLM call: format the prompt, ask, return the text.
 
     Raises:
-        BudgetExceededError: the current ledger has no room for it.
+        BudgetExceededError: a ledger has no room for it.
     """
-    ledger = _ledger.get()
-    if ledger is not None:
-        ledger.start(name, prompt.format(llm=llm, **variables))
+    ledgers = _started(llm, name, prompt, variables)
     answer = llm.predict(prompt, **variables)
-    if ledger is not None:
-        ledger.finish(answer)
+    _finish(ledgers, answer)
     return answer
 
 
 async def apredict(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> str:
     """The async twin of `predict`."""
-    ledger = _ledger.get()
-    if ledger is not None:
-        ledger.start(name, prompt.format(llm=llm, **variables))
+    ledgers = _started(llm, name, prompt, variables)
     answer = await llm.apredict(prompt, **variables)
-    if ledger is not None:
-        ledger.finish(answer)
+    _finish(ledgers, answer)
     return answer
 
 
 def stream(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> "TokenGen":
     """One counted LLM call whose text arrives in pieces; the completion is counted when the stream ends or is dropped."""
-    ledger = _ledger.get()
-    if ledger is not None:
-        ledger.start(name, prompt.format(llm=llm, **variables))
+    ledgers = _started(llm, name, prompt, variables)
     tokens = llm.stream(prompt, **variables)
-    return tokens if ledger is None else _counted(tokens, ledger)
+    return _counted(tokens, ledgers) if ledgers else tokens
 
 
-def _counted(tokens: "TokenGen", ledger: UsageLedger) -> "TokenGen":
+async def astream(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> "TokenAsyncGen":
+    """The async twin of `stream`."""
+    ledgers = _started(llm, name, prompt, variables)
+    tokens = await llm.astream(prompt, **variables)
+    return _acounted(tokens, ledgers) if ledgers else tokens
+
+
+def _started(llm: "LLM", name: str, prompt: "BasePromptTemplate", variables: Mapping[str, Any]) -> tuple[UsageLedger, ...]:
+    """The ledgers that count the call; when one refuses it, none does."""
+    ledgers = _ledgers.get()
+    text = prompt.format(llm=llm, **variables) if ledgers else ""
+    counted: list[UsageLedger] = []
+    try:
+        for ledger in ledgers:
+            ledger.start(name, text)
+            counted.append(ledger)
+    except BudgetExceededError:
+        for ledger in counted:
+            ledger.take_back(name, text)
+        raise
+    return ledgers
+
+
+def _finish(ledgers: Sequence[UsageLedger], completion: str) -> None:
+    for ledger in ledgers:
+        ledger.finish(completion)
+
+
+def _counted(tokens: "TokenGen", ledgers: Sequence[UsageLedger]) -> "TokenGen":
     parts: list[str] = []
     try:
         for token in tokens:
             parts.append(token)
             yield token
     finally:
-        ledger.finish("".join(parts))
+        _finish(ledgers, "".join(parts))
 
 
-async def astream(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> "TokenAsyncGen":
-    """The async twin of `stream`."""
-    ledger = _ledger.get()
-    if ledger is not None:
-        ledger.start(name, prompt.format(llm=llm, **variables))
-    tokens = await llm.astream(prompt, **variables)
-    return tokens if ledger is None else _acounted(tokens, ledger)
-
-
-async def _acounted(tokens: "TokenAsyncGen", ledger: UsageLedger) -> "TokenAsyncGen":
+async def _acounted(tokens: "TokenAsyncGen", ledgers: Sequence[UsageLedger]) -> "TokenAsyncGen":
     parts: list[str] = []
     try:
         async for token in tokens:
             parts.append(token)
             yield token
     finally:
-        ledger.finish("".join(parts))
+        _finish(ledgers, "".join(parts))

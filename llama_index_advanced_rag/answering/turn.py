@@ -19,39 +19,12 @@ from llama_index_advanced_rag.retrievers.base import own_bundle
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
 from llama_index_advanced_rag.text.languages import FALLBACK
 from llama_index_advanced_rag.trace import Evidence, Level, RetrievalTrace, capture_trace
-from llama_index_advanced_rag.usage import UsageLedger, capture_usage, current_ledger
+from llama_index_advanced_rag.usage import UsageLedger, capture_usage
 
 MAX_QUESTION_CHARS = 4000
 _HEAD_SHARE = 0.5
 _GAP = " … "
 logger = logging.getLogger(__name__)
-
-
-@dataclass
-class TurnLedger(UsageLedger):
-    """Counts the calls of one question and hands each on to the ledger around it, whose limits hold.
-
-    Attributes:
-        parent: the ledger that was current before, or None.
-    """
-
-    parent: UsageLedger | None = None
-
-    def start(self, prompt_name: str, prompt: str) -> None:
-        """Count a call, in the parent first.
-
-        Raises:
-            BudgetExceededError: a limit is reached.
-        """
-        if self.parent is not None:
-            self.parent.start(prompt_name, prompt)
-        super().start(prompt_name, prompt)
-
-    def finish(self, completion: str) -> None:
-        """Count what came back."""
-        if self.parent is not None:
-            self.parent.finish(completion)
-        super().finish(completion)
 
 
 @dataclass
@@ -172,7 +145,7 @@ def open_turn(query_bundle: QueryBundle, *, language: str, stage: str) -> Genera
     question = shorten_question(query_bundle.query_str.strip())
     bundle = own_bundle(query_bundle)
     bundle.query_str = question
-    with capture_trace(question, stage=stage) as trace, capture_usage(TurnLedger(parent=current_ledger())) as ledger:
+    with capture_trace(question, stage=stage) as trace, capture_usage() as ledger:
         turn = Turn(question, bundle, language, trace, ledger)
         if len(question) < len(query_bundle.query_str.strip()):
             turn.note("warning", f"The question has {len(query_bundle.query_str)} characters; its first and last words, {len(question)} characters, are used.")

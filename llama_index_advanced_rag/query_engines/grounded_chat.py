@@ -17,12 +17,11 @@ from llama_index.core.tools import ToolOutput
 
 from llama_index_advanced_rag.answering.context import escape_tags
 from llama_index_advanced_rag.answering.history import ListMemory, with_history_terms
-from llama_index_advanced_rag.answering.turn import TurnLedger
 from llama_index_advanced_rag.prompts import CONDENSE_QUESTION, CONDENSE_QUESTION_PROMPT
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
 from llama_index_advanced_rag.trace import RetrievalTrace, capture_trace, report
-from llama_index_advanced_rag.usage import UsageLedger, apredict, capture_usage, current_ledger, predict
+from llama_index_advanced_rag.usage import UsageLedger, apredict, capture_usage, predict
 
 _MESSAGES_CONDENSED = 10
 _HISTORY_CHARS = 8000
@@ -155,7 +154,7 @@ class GroundedChatEngine(BaseChatEngine):
         with (
             self.callback_manager.as_trace("chat"),
             capture_trace(message, stage="chat") as trace,
-            capture_usage(TurnLedger(parent=current_ledger())) as ledger,
+            capture_usage() as ledger,
         ):
             yield _Talk(message, trace, ledger)
 
