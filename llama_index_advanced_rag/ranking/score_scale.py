@@ -48,7 +48,7 @@ def scale_lists(lists: Sequence[Sequence[float | None]], ranges: Sequence[ScoreR
         >>> scale_lists([[0.9, 0.8], [0.3, 0.2]], [None, None], [None, None])
         [[0.9, 0.8], [0.3, 0.2]]
         >>> scale_lists([[0.9, 0.8], [7.0, 2.0]], [None, None], [None, None])
-        [[1.0, 0.0], [1.0, 0.2857142857142857]]
+        [[1.0, 0.0], [1.0, 0.0]]
     """
     own = [known or _inferred(scores) for scores, known in zip(lists, natural, strict=True)]
     shared = own[0] if own and own[0] is not None and own[0].is_closed and all(known == own[0] for known in own) else None
@@ -65,9 +65,8 @@ def _inferred(scores: Sequence[float | None]) -> ScoreRange | None:
 def scale_scores(scores: Sequence[float | None], score_range: ScoreRange | None = None, *, natural: ScoreRange | None = None) -> list[float]:
     """Put the scores of one list on 0..1: min-max within the list, or by the range given.
 
-    - No range: the highest score of the list is 1; 0 is the lowest, or the natural low end of a scale without a high end
-      (BM25: 0, what a node that is not found has). A list without two different scores has no such scale; it is placed on
-      its natural one if both ends are known, so that a lone weak hit stays weak, else at 0.5.
+    - No range: the lowest score of the list is 0, the highest 1. A list without two different scores has no such scale;
+      it is placed on its natural one if both ends are known, so that a lone weak hit stays weak, else at 0.5.
     - A range: linear between its ends, clipped; an end that is None is the lowest or highest score of the list.
     - None is 0. A list without any score (a retriever that only orders) is scored by position, see `scale_by_percentile`.
 
@@ -82,8 +81,7 @@ def scale_scores(scores: Sequence[float | None], score_range: ScoreRange | None 
         return _by_position(len(scores))
     if score_range is None and min(known) == max(known):
         return [_share(score, natural.low or 0.0, natural.high or 1.0) for score in scores] if natural is not None and natural.is_closed else _undecided(scores)
-    open_above = natural is not None and natural.high is None
-    low, high = _ends(min(known), max(known), score_range or ScoreRange(natural.low if natural is not None and open_above else None))
+    low, high = _ends(min(known), max(known), score_range or ScoreRange())
     return [_share(score, low, high) for score in scores] if low < high else _undecided(scores)
 
 
