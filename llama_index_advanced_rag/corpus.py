@@ -128,7 +128,8 @@ class Corpus:
     def _read(self, node_ids: Sequence[str], marks: Mapping[str, int]) -> None:
         for start in range(0, len(node_ids), _BATCH):
             batch = node_ids[start : start + _BATCH]
-            nodes, counts = self.get_nodes(batch), self._rows.term_counts(batch)
+            stored, counts = {node.node_id: node for node in self.documents.get_nodes(batch, raise_error=False)}, self._rows.term_counts(batch)
+            nodes = [stored[node_id] for node_id in batch]
             if self._own_vectors:
                 vectors = self._rows.vectors_of_nodes(batch)
                 nodes = [_with_vector(node, vectors[node.node_id]) for node in nodes]
@@ -167,8 +168,11 @@ class Corpus:
         return [(ref_doc_id, digest, json.loads(metadata), count) for ref_doc_id, digest, metadata, count in self.database.query(sql)]
 
     def get_nodes(self, node_ids: Sequence[str]) -> list[BaseNode]:
-        """Nodes in the order asked; ids that are gone are left out."""
-        return self.documents.get_nodes(list(node_ids), raise_error=False)
+        """Nodes in the order asked; ids that are gone are left out, and then memory takes over what is new, so that whoever searches again finds it."""
+        nodes = self.documents.get_nodes(list(node_ids), raise_error=False)
+        if len(nodes) < len(node_ids):
+            self.refresh()
+        return nodes
 
     def vectors_by_hash(self, embed_hashes: Iterable[str]) -> dict[str, Vector]:
         """The vectors already stored for these content hashes."""

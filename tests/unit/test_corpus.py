@@ -11,6 +11,7 @@ from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.errors import EmbeddingMismatchError, StorageError
+from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -117,8 +118,8 @@ def test_a_refresh_reads_only_what_differs(tmp_path: Path, monkeypatch: pytest.M
     index = build(*(document(str(number), f"text {number}") for number in range(20)), persist_dir=tmp_path / "i")
     with CorpusIndex.load(tmp_path / "i", embed_model=DeterministicEmbedding()) as other:
         other.insert(document("new", "one more"))
-    read, asked = Corpus.get_nodes, []
-    monkeypatch.setattr(Corpus, "get_nodes", lambda corpus, node_ids: asked.extend(node_ids) or read(corpus, node_ids))
+    read, asked = SQLDocumentStore.get_nodes, []
+    monkeypatch.setattr(SQLDocumentStore, "get_nodes", lambda store, node_ids, raise_error: asked.extend(node_ids) or read(store, node_ids, raise_error))
     index.corpus.refresh()
     assert len(asked) == 1
     index.close()

@@ -1,0 +1,118 @@
+"""Whatever was inserted, changed, deleted and reopened: an index answers as one that was built anew from the documents that are left."""
+
+import itertools
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.schema import BaseNode, Document
+
+from llama_index_advanced_rag import CorpusIndex
+from llama_index_advanced_rag.testing import DeterministicEmbedding
+
+WORDS = ("fox", "foxes", "sea", "whale", "tax", "revenue", "2023", "81,797", "été", "renard", "the", "of", "mer")
+MODES = ("lexical", "dense", "hybrid")
+QUESTIONS = ("fox", "whale in the sea", "revenue of 2023", "été renard mer", "81,797", " ".join(WORDS))
+MODEL = DeterministicEmbedding(dimensions=16)
+
+Contents = Mapping[str, tuple[str, str]]  # id to text and title
+names = st.sampled_from([f"d{number}" for number in range(6)] + ["é/à b.txt"])
+sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
+texts = st.lists(sentences, max_size=6).map(". ".join)  # the same sentence in two documents, none at all, several chunks
+documents = st.tuples(texts, st.sampled_from(["", "Title", "fox"]))
+corpora = st.dictionaries(names, documents, max_size=5)
+changes = st.one_of(
+    st.tuples(st.just("insert"), names, documents),
+    st.tuples(st.just("update"), names, documents),
+    st.tuples(st.just("delete"), names),
+    st.tuples(st.just("refresh"), corpora),
+    st.tuples(st.just("apply"), corpora, st.sets(names, max_size=3)),
+    st.tuples(st.just("reopen")),
+)
+
+
+def to_documents(contents: Contents) -> list[Document]:
+    return [Document(text=text, id_=name, metadata={"title": title} if title else {}) for name, (text, title) in contents.items()]
+
+
+def build(contents: Contents, **options: object) -> CorpusIndex:
+    return CorpusIndex.from_documents(to_documents(contents), embed_model=MODEL, chunk_size=12, chunk_overlap=4, **options)
+
+
+def found(index: CorpusIndex, mode: str, question: str, top_k: int) -> list[tuple[BaseNode, float]]:
+    return [(hit.node, hit.score or 0.0) for hit in index.as_retriever(mode, similarity_top_k=top_k).retrieve(question)]
+
+
+def assert_same_answers(one: CorpusIndex, other: CorpusIndex) -> None:
+    for mode, question, top_k in itertools.product(MODES, QUESTIONS, (3, 1000)):
+        answers, wanted = found(one, mode, question, top_k), found(other, mode, question, top_k)
+        assert [node.node_id for node, _ in answers] == [node.node_id for node, _ in wanted], (mode, question)
+        assert [node for node, _ in answers] == [node for node, _ in wanted]
+        assert [score for _, score in answers] == pytest.approx([score for _, score in wanted], abs=1e-6), (mode, question)
+
+
+def assert_same_state(one: CorpusIndex, other: CorpusIndex) -> None:
+    assert one.list_documents() == other.list_documents()
+    assert {name: info.node_ids for name, info in one.ref_doc_info.items()} == {name: info.node_ids for name, info in other.ref_doc_info.items()}
+    assert one.corpus.sizes() == other.corpus.sizes(), "nothing is left behind, vectors and postings included"
+    assert one.corpus.database.integrity_problems() == []
+
+
+def change(index: CorpusIndex, contents: dict[str, tuple[str, str]], step: tuple[object, ...], folder: Path) -> CorpusIndex:
+    """Do one step to the index and to the plain dictionary that it must equal."""
+    match step:
+        case ("insert" | "update" as kind, str(name), (str(text), str(title))):
+            contents[name] = (text, title)
+            (index.insert if kind == "insert" else index.update_ref_doc)(*to_documents({name: (text, title)}))
+        case ("delete", str(name)):
+            contents.pop(name, None)
+            index.delete_ref_doc(name)
+        case ("refresh", dict(new)):
+            contents.update(new)
+            index.refresh_ref_docs(to_documents(new))
+        case ("apply", dict(new), set(gone)):
+            for name in gone:
+                contents.pop(name, None)
+            contents.update(new)
+            index.apply(updated=to_documents(new), deleted=sorted(gone))
+        case _:
+            index.close()
+            return CorpusIndex.load(folder, embed_model=MODEL)
+    return index
+
+
+@settings(max_examples=25, deadline=None)
+@given(start=corpora, steps=st.lists(changes, min_size=1, max_size=6))
+def test_after_any_changes_the_answers_are_those_of_a_fresh_build(start: Contents, steps: list[tuple[object, ...]]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder, contents = Path(place) / "index", dict(start)
+        index = build(start, persist_dir=folder)
+        for step in steps:
+            index = change(index, contents, step, folder)
+        with index, build(contents) as fresh:
+            assert_same_state(index, fresh)
+            assert_same_answers(index, fresh)
+
+
+@settings(max_examples=12, deadline=None)
+@given(left=corpora, right=corpora)
+def test_a_and_b_without_b_is_a(left: Contents, right: Contents) -> None:
+    only_right = {name: value for name, value in right.items() if name not in left}
+    with build({**left, **only_right}) as both, build(left) as alone:
+        both.apply(deleted=list(only_right))
+        assert_same_state(both, alone)
+        assert_same_answers(both, alone)
+
+
+@settings(max_examples=8, deadline=None)
+@given(contents=corpora, data=st.data())
+def test_the_order_in_which_documents_come_does_not_matter(contents: Contents, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(list(contents)))
+    with build(contents) as one, build({}) as other:
+        for name in order:
+            other.insert(*to_documents({name: contents[name]}))
+        assert_same_state(one, other)
+        assert_same_answers(one, other)
