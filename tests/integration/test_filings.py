@@ -33,7 +33,7 @@ def ask(filings: Path) -> tuple[dict, str]:
 
 def test_ask_cites_the_figure_and_does_not_embed_twice(filings: Path) -> None:
     answer, _ = ask(filings)
-    assert any(FIGURE in citation["text"] for citation in answer["citations"]), answer["answer"]
+    assert any(FIGURE in citation["passage"] for citation in answer["citations"]), answer["answer"]
     again, progress = ask(filings)
     assert "0 texts embedded" in progress
     assert again["answer"] == answer["answer"]

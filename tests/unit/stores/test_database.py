@@ -131,7 +131,7 @@ def test_transaction_is_all_or_nothing():
 def test_disk_full_keeps_the_old_state(folder):
     with CorpusDatabase(folder) as database:
         database.query("PRAGMA max_page_count = 30")
-        with pytest.raises(StorageError, match=r"disk is full.*free some space"):
+        with pytest.raises(StorageError, match=r"disk is full.*Free some space"):
             fail_after_writing(database, "language", *map(str, range(1000)))
         assert database.get_meta("language") == "fr"
         assert database.get_meta("1") is None
