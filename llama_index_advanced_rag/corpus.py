@@ -132,7 +132,7 @@ class Corpus:
             nodes = [stored[node_id] for node_id in batch]
             if self._own_vectors:
                 vectors = self._rows.vectors_of_nodes(batch)
-                nodes = [_with_vector(node, vectors[node.node_id]) for node in nodes]
+                nodes = [self._with_vector(node, vectors[node.node_id]) for node in nodes]
             self._hold([], nodes, [counts[node_id] for node_id in batch], [marks[node_id] for node_id in batch])
 
     def _hold(self, gone: Iterable[str], fresh: Sequence[BaseNode], counts: Sequence[Mapping[str, int]], marks: Sequence[int]) -> None:
@@ -146,6 +146,10 @@ class Corpus:
         for node_id in left:
             self._marks.pop(node_id, None)
         self._marks.update(zip(ids, marks, strict=True))
+
+    def _with_vector(self, node: BaseNode, vector: Vector) -> BaseNode:
+        """A copy of the node that carries the vector; our own store takes the array, whose numbers are a tenth of a list's size."""
+        return node.model_copy(update={"embedding": vector if self._own_vectors else vector.tolist()})
 
     @contextmanager
     def _change(self) -> Generator[None, None, None]:
@@ -203,7 +207,7 @@ class Corpus:
             EmbeddingMismatchError: vectors of another length than the stored ones.
             StorageError: the disk refused; nothing has changed.
         """
-        fresh = [_with_vector(node, vectors[digest]) for item in prepared for node, digest in zip(item.nodes, item.embed_hashes, strict=True)]
+        fresh = [self._with_vector(node, vectors[digest]) for item in prepared for node, digest in zip(item.nodes, item.embed_hashes, strict=True)]
         marks = [mark(digest, item.document.hash) for item in prepared for digest in item.embed_hashes]
         replaced = [*(item.document.id_ for item in prepared), *deleted]
         with self._change():
@@ -240,7 +244,7 @@ class Corpus:
             StorageError: the disk refused; nothing has changed.
         """
         ids = [node.node_id for node in nodes]
-        fresh = [_with_vector(node, vectors[digest]) for node, digest in zip(nodes, embed_hashes, strict=True)]
+        fresh = [self._with_vector(node, vectors[digest]) for node, digest in zip(nodes, embed_hashes, strict=True)]
         counts = [self.postings.term_counts(node.get_content(metadata_mode=MetadataMode.EMBED)) for node in nodes]
         with self._change():
             settings = self.settings.with_dimension({len(vector) for vector in vectors.values()})
@@ -286,8 +290,3 @@ def _replace_documents(store: BasePydanticVectorStore, ref_doc_ids: Sequence[str
         store.delete(ref_doc_id)
     if nodes:
         store.add(list(nodes))
-
-
-def _with_vector(node: BaseNode, vector: Vector) -> BaseNode:
-    """A copy of the node that carries the vector; the node given stays as it is."""
-    return node.model_copy(update={"embedding": vector.tolist()})

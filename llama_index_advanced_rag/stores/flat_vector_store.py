@@ -117,7 +117,7 @@ class FlatVectorStore(BasePydanticVectorStore):
             return []
         entries = [self._entry(node) for node in latest.values()]
         with self._lock:
-            vectors = self._matrix.checked([node.embedding or [] for node in latest.values()], names=list(latest))
+            vectors = self._matrix.checked([[] if node.embedding is None else node.embedding for node in latest.values()], names=list(latest))
             self._delete([node_id for node_id in latest if node_id in self._row_of])
             self._append(entries, vectors)
         return [node.node_id for node in nodes]
