@@ -17,6 +17,7 @@ from typing import Any
 import bm25s
 import numpy as np
 import Stemmer
+from common import write_result
 from sentence_transformers import SentenceTransformer
 
 DATASETS = ("musique", "hotpotqa", "2wikimultihopqa")
@@ -91,8 +92,8 @@ def main() -> None:
             rows.append({"dataset": dataset, "system": "bm25s-our-tokens", **recalls(bm25(*our_tokens(), texts, ids, questions), questions)})
         for row in rows[-3:]:
             print(row)
-    if options.json is not None:
-        options.json.write_text(json.dumps({"benchmark": "reference", "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    data = {f"{dataset}/{name}": options.data / dataset / f"{name}.jsonl" for dataset in DATASETS for name in ("corpus", "questions")}
+    write_result(options.json, benchmark="reference", data=data, rows=rows)
 
 
 if __name__ == "__main__":
