@@ -36,7 +36,7 @@ def packaged_minilm() -> SentenceTransformer:
 
 
 def recalls(rankings: Sequence[Sequence[str]], questions: Sequence[dict[str, Any]]) -> dict[str, float]:
-    row = {}
+    row: dict[str, float] = {"n": len(questions)}
     for k in (2, 5, 8):
         row[f"R@{k}"] = round(
             100 * statistics.fmean(len(set(ids[:k]) & set(q["gold"])) / len(set(q["gold"])) for ids, q in zip(rankings, questions, strict=True)), 2
