@@ -208,7 +208,7 @@ class Corpus:
             StorageError: the disk refused; nothing has changed.
         """
         fresh = [self._with_vector(node, vectors[digest]) for item in prepared for node, digest in zip(item.nodes, item.embed_hashes, strict=True)]
-        marks = [mark(digest, item.document.hash) for item in prepared for digest in item.embed_hashes]
+        marks = [mark(digest, whole) for item in prepared for whole in (item.document.hash,) for digest in item.embed_hashes]
         replaced = [*(item.document.id_ for item in prepared), *deleted]
         with self._change():
             settings = self.settings.with_dimension({len(vector) for vector in vectors.values()})

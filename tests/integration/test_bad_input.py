@@ -266,6 +266,19 @@ class TestDocuments:
         assert index.as_retriever("lexical").retrieve("whales") == []
         assert len(index.list_documents()) == 1
 
+    def test_the_whole_text_is_hashed_a_few_times_whatever_the_number_of_its_chunks(self):
+        hashed = []
+
+        class Counted(Document):
+            @property
+            def hash(self):
+                hashed.append(self.id_)
+                return super().hash
+
+        index = in_memory(Counted(text="Whales sing. " * 20_000, id_="long"))
+        assert index.info()["nodes"] > 200
+        assert len(hashed) < 12
+
     def test_metadata_longer_than_a_chunk_and_no_number(self, tmp_path):
         index = in_memory(Document(text="Whales sing.", id_="whale", metadata={"notes": "word " * 5000, "score": math.nan}))
         assert index.as_retriever("dense").retrieve("whales sing")
