@@ -8,7 +8,6 @@ import math
 import os
 import time
 import unicodedata
-from pathlib import Path
 
 import pytest
 from llama_index.core import Settings
@@ -294,9 +293,3 @@ class TestDocuments:
         for wrong in ("text", [None], [{"text": "x"}]):
             with pytest.raises(ConfigurationError, match="is expected"):
                 index.apply(added=wrong)
-
-
-def test_paths_may_be_strings_and_paths(tmp_path):
-    for place in (str(tmp_path / "a"), Path(tmp_path / "b")):
-        CorpusIndex(persist_dir=place, embed_model=DeterministicEmbedding()).close()
-        CorpusIndex.load(place).close()
