@@ -108,7 +108,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_command_goes_on(tmp_path):
     for number in NUMBERS:
         (docs / f"d{number}.txt").write_text(f"word{number} sleeps.", encoding="utf-8")
     code = "Settings._embed_model = {}\nsys.argv = ['advanced-rag', 'index', folder, '--json']\ncli.main()"
-    command = [sys.executable, "-c", CHILD + code.format("Told(delay_s=0.05)"), str(docs)]
+    heed = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
+    command = [sys.executable, "-c", CHILD + heed + code.format("Told(delay_s=0.05)"), str(docs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout.read(8) == b"." * 8
         child.send_signal(signal.SIGINT)
