@@ -1,15 +1,13 @@
 """The context of an answer: the sentences of the retrieved nodes, numbered, each resolving to node id and character span."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from llama_index_advanced_rag.answering.tables import join_head_lines
-from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.text.sentences import sentence_spans
-from llama_index_advanced_rag.usage import count_tokens as count_global_tokens
 
 _TAG = re.compile(r"<(?=\s*/?\s*(?:context|question|conversation|message)\b)", re.IGNORECASE)
 _WIDEST_GAP = 16  # characters, white space in practice, between nodes that follow each other
@@ -60,13 +58,11 @@ class NumberedContext:
     Attributes:
         sentences: in the order of the passages, then of the text; `sentences[n - 1].number == n`.
         prompt_text: the same as text for a prompt, with a head line for each node.
-        tokens: tokens of `prompt_text`; 0 when they were not counted.
         left_out: node ids of which at least one sentence did not fit.
     """
 
     sentences: tuple[NumberedSentence, ...] = ()
     prompt_text: str = ""
-    tokens: int = 0
     left_out: tuple[str, ...] = ()
 
     def sentence(self, number: int) -> NumberedSentence | None:
@@ -74,10 +70,8 @@ class NumberedContext:
         return self.sentences[number - 1] if 1 <= number <= len(self.sentences) else None
 
 
-def number_sentences(
-    nodes: Sequence[NodeWithScore], *, max_context_tokens: int | None = 3000, language: str = "auto", count_tokens: Callable[[str], int] = count_global_tokens
-) -> NumberedContext:
-    """Number the sentences of nodes, best node first, until the token budget is used up.
+def number_sentences(nodes: Sequence[NodeWithScore], *, language: str = "auto") -> NumberedContext:
+    """Number the sentences of nodes, best node first.
 
     Nodes of a document that touch or overlap are one passage, read in the order of the text in the place of the best of them,
     so that a table keeps its head and a list its announcement. A sentence that overlapping chunks of one document share is
@@ -86,18 +80,12 @@ def number_sentences(
 
     Args:
         nodes: retrieved nodes, best first; they are read, never changed.
-        max_context_tokens: most tokens of `prompt_text`, at least 1; the first sentence is always kept. None = no limit, tokens
-            are not counted.
         language: ISO code, or "auto".
-        count_tokens: counts the tokens of a text.
-
-    Raises:
-        ConfigurationError: `max_context_tokens` is below 1.
 
     Example:
         >>> from llama_index.core.schema import TextNode
         >>> node = NodeWithScore(node=TextNode(id_="n1", text="Foxes are red. They run.", metadata={"title": "Foxes"}))
-        >>> context = number_sentences([node], count_tokens=lambda text: len(text.split()))
+        >>> context = number_sentences([node])
         >>> print(context.prompt_text)
         # Foxes
         [1] Foxes are red.
@@ -105,17 +93,36 @@ def number_sentences(
         >>> context.sentence(2).start
         15
     """
-    if max_context_tokens is not None and max_context_tokens < 1:
-        raise ConfigurationError(f"max_context_tokens is {max_context_tokens!r}. It must be at least 1; 3000 is the default.")
-    draft = _Draft(max_context_tokens, count_tokens)
+    sentences: list[NumberedSentence] = []
     shown = _Shown()
     for number, passage in enumerate(_passages(_distinct(nodes)), start=1):
         for rank, node in passage:
-            draft.open_node(node)
-            for sentence in _sentences_of(node, rank, language):
-                if not shown.seen(sentence):
-                    draft.add(replace(sentence, passage=number))
-    return NumberedContext(tuple(draft.sentences), "\n".join(draft.lines), draft.tokens, tuple(dict.fromkeys(draft.left_out)))
+            fresh = [sentence for sentence in _sentences_of(node, rank, language) if not shown.seen(sentence)]
+            sentences += [replace(sentence, passage=number) for sentence in fresh]
+    return numbered_context(sentences)
+
+
+def numbered_context(sentences: Sequence[NumberedSentence], *, left_out: Sequence[str] = ()) -> NumberedContext:
+    """A context of these sentences, in this order, with new numbers.
+
+    Args:
+        sentences: sentences of one context.
+        left_out: ids of the nodes that are not shown wholly.
+    """
+    numbered = tuple(replace(sentence, number=number) for number, sentence in enumerate(sentences, start=1))
+    lines: list[str] = []
+    for before, sentence in zip([None, *numbered], numbered, strict=False):
+        if (head := head_line(sentence)) and (before is None or before.node_id != sentence.node_id):
+            lines.append(head)
+        lines.append(f"[{sentence.number}] {inert(sentence.text)}")
+    return NumberedContext(numbered, "\n".join(lines), tuple(left_out))
+
+
+def head_line(sentence: NumberedSentence) -> str:
+    """The line that tells document and page above the first sentence of a node; "" when nothing is known."""
+    parts = (inert(sentence.title), f"page {inert(sentence.page_label)}" if sentence.page_label else "")
+    told = ", ".join(part for part in parts if part)
+    return f"# {told}" if told else ""
 
 
 def inert(text: str) -> str:
@@ -131,36 +138,6 @@ def inert(text: str) -> str:
 def escape_tags(text: str) -> str:
     """The text with the tags of our prompts escaped, so that it cannot end or begin a part of the prompt."""
     return _TAG.sub("&lt;", text)
-
-
-@dataclass
-class _Draft:
-    max_tokens: int | None
-    count_tokens: Callable[[str], int]
-    sentences: list[NumberedSentence] = field(default_factory=list[NumberedSentence])
-    lines: list[str] = field(default_factory=list[str])
-    left_out: list[str] = field(default_factory=list[str])
-    tokens: int = 0
-    head: str | None = None
-    full: bool = False
-
-    def open_node(self, node: NodeWithScore) -> None:
-        title, page = _title_and_page(node)
-        self.head = ", ".join(part for part in (inert(title), f"page {inert(page)}" if page else "") if part)
-
-    def add(self, sentence: NumberedSentence) -> None:
-        numbered = replace(sentence, number=len(self.sentences) + 1)
-        new_lines = [f"# {self.head}"] if self.head else []
-        new_lines.append(f"[{numbered.number}] {inert(numbered.text)}")
-        cost = sum(self.count_tokens(line) + 1 for line in new_lines) if self.max_tokens is not None else 0
-        if self.full or (self.sentences and self.max_tokens is not None and self.tokens + cost > self.max_tokens):
-            self.full = True
-            self.left_out.append(sentence.node_id)
-            return
-        self.sentences.append(numbered)
-        self.lines += new_lines
-        self.tokens += cost
-        self.head = None
 
 
 @dataclass

@@ -100,10 +100,15 @@ def extract_sentences(
     return _distinct(scored, read_question(question, analyzer), max_sentences)
 
 
+def rank_sentences(question: str, sentences: Sequence[NumberedSentence], *, analyzer: TextAnalyzer) -> list[Extract]:
+    """All relevant sentences, best first, by their words."""
+    return [item.extract for item in _score(question, sentences, analyzer)]
+
+
 def sentences_to_compare(question: str, sentences: Sequence[NumberedSentence], *, analyzer: TextAnalyzer) -> list[NumberedSentence]:
     """The sentences worth an embedding: the 16 best by their words; where no words fit, the first 48."""
-    scored = _score(question, sentences, analyzer)
-    return [item.extract.sentence for item in scored[:_COMPARED]] or list(sentences[:_COMPARED_WITHOUT_WORDS])
+    ranked = rank_sentences(question, sentences, analyzer=analyzer)
+    return [extract.sentence for extract in ranked[:_COMPARED]] or list(sentences[:_COMPARED_WITHOUT_WORDS])
 
 
 def _ranked(scored: Iterable[_Scored]) -> list[_Scored]:

@@ -9,8 +9,9 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.answering.budget import fit_context
 from llama_index_advanced_rag.answering.context import NumberedSentence, inert, number_sentences
-from llama_index_advanced_rag.answering.extractive import extract_sentences, sentences_to_compare
+from llama_index_advanced_rag.answering.extractive import extract_sentences, rank_sentences, sentences_to_compare
 from llama_index_advanced_rag.answering.quoting import compose_answer
 from llama_index_advanced_rag.answering.turn import Turn
 from llama_index_advanced_rag.answering.wording import broken_off, empty_question, no_answer
@@ -136,16 +137,16 @@ class AnswerWriter:
             turn.close()
 
     def _read(self, turn: Turn) -> None:
-        budget = self._context_budget(turn)
-        turn.read(number_sentences(turn.nodes, max_context_tokens=budget, language=self.language))
+        turn.read(number_sentences(turn.nodes, language=self.language))
+        if self.llm is not None and turn.context.sentences:
+            ranked = rank_sentences(turn.question, turn.context.sentences, analyzer=turn.analyzer)
+            turn.read(fit_context(turn.context, ranked, max_tokens=self._context_budget(turn, self.llm)))
 
-    def _context_budget(self, turn: Turn) -> int | None:
-        """Tokens for the context: what was asked for, or what the LLM's window leaves; no limit where nothing is sent."""
-        if self.llm is None:
-            return None
-        about_llm = self.llm.metadata
+    def _context_budget(self, turn: Turn, llm: LLM) -> int:
+        """Tokens for the context: what was asked for, or what the LLM's window leaves."""
+        about_llm = llm.metadata
         output = about_llm.num_output if about_llm.num_output > 0 else _DEFAULT_OUTPUT_TOKENS
-        frame = count_tokens(self.prompt.format(llm=self.llm, context_str="", query_str=turn.question))
+        frame = count_tokens(self.prompt.format(llm=llm, context_str="", query_str=turn.question))
         room = max(_LEAST_CONTEXT_TOKENS, about_llm.context_window - output - frame - _SPARE_TOKENS)
         if room < self.max_context_tokens:
             turn.note("info", f"The context has {room} instead of {self.max_context_tokens} tokens, because the LLM's window has {about_llm.context_window}.")
