@@ -1,33 +1,54 @@
 """Opening an SQLite file, also in a read-only folder, and what SQLite's errors mean to somebody who has an index."""
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from llama_index_advanced_rag.errors import AdvancedRagError, IndexClosedError, IndexFormatError, ReadOnlyIndexError, StorageError
-from llama_index_advanced_rag.stores.lossless_text import unescape_text
+from llama_index_advanced_rag.stores.lossless_text import escape_text, unescape_text
 
-_DAMAGED = "Restore a copy, or delete the folder and build the index again with CorpusIndex.from_documents(...)."
+
+class FileKind(NamedTuple):
+    """What a file is to its user, for error messages: its name without and with article, how to get a sound one, how to open it again."""
+
+    thing: str
+    a_thing: str
+    rebuild: str
+    reopen: str
+
+
+INDEX = FileKind(
+    thing="index",
+    a_thing="an index",
+    rebuild="Restore a copy, or delete the folder and build the index again with CorpusIndex.from_documents(...).",
+    reopen="CorpusIndex.load(...)",
+)
+
 _MEANINGS: tuple[tuple[str, type[AdvancedRagError], str], ...] = (
-    ("not a database", IndexFormatError, f"The file in this folder is not an index. {_DAMAGED}"),
-    ("malformed", IndexFormatError, f"The file of this index is damaged. {_DAMAGED}"),
-    ("no such table", IndexFormatError, f"The file of this index lacks a table. {_DAMAGED}"),
-    ("no such column", IndexFormatError, f"The file of this index lacks a column. {_DAMAGED}"),
+    ("not a database", IndexFormatError, "The file in this place is not {a_thing}. {rebuild}"),
+    ("malformed", IndexFormatError, "The file of this {thing} is damaged. {rebuild}"),
+    ("no such table", IndexFormatError, "The file of this {thing} lacks a table. {rebuild}"),
+    ("no such column", IndexFormatError, "The file of this {thing} lacks a column. {rebuild}"),
     ("is full", StorageError, "The disk is full. Free some space and run the update again; what was committed before is kept."),
     (
         "locked",
         StorageError,
-        "Another process is writing to this index and did not finish within 10 s. Wait for it and try again; reading with read_only=True works meanwhile.",
+        "Another process is writing to this {thing} and did not finish within 10 s. Wait for it and try again; reading with read_only=True works meanwhile.",
     ),
-    ("readonly", StorageError, "The folder or file of this index cannot be written. Give it write permission, or open it with read_only=True."),
-    ("unable to open", StorageError, "The file of this index could not be opened or made: the folder is missing or does not allow it. Check its permissions."),
-    ("I/O error", StorageError, "The disk failed to read or write the file of this index. Check the disk; what was committed before is kept."),
-    ("closed database", IndexClosedError, "This index is closed. Open it again with CorpusIndex.load(...)."),
+    ("readonly", StorageError, "The folder or file of this {thing} cannot be written. Give it write permission, or open it with read_only=True."),
+    (
+        "unable to open",
+        StorageError,
+        "The file of this {thing} could not be opened or made: the folder is missing or does not allow it. Check its permissions.",
+    ),
+    ("I/O error", StorageError, "The disk failed to read or write the file of this {thing}. Check the disk; what was committed before is kept."),
+    ("closed database", IndexClosedError, "This {thing} is closed. Open it again with {reopen}."),
 )
 
 
-def storage_error(error: sqlite3.Error, *, read_only: bool) -> AdvancedRagError:
+def storage_error(error: sqlite3.Error, *, read_only: bool, kind: FileKind = INDEX) -> AdvancedRagError:
     """The error of this package that an SQLite error amounts to; the original text stands at its end.
 
     Example:
@@ -36,15 +57,24 @@ def storage_error(error: sqlite3.Error, *, read_only: bool) -> AdvancedRagError:
     """
     reason = str(error)
     if read_only and "readonly" in reason:
-        return read_only_error()
-    for words, kind, meaning in _MEANINGS:
+        return read_only_error(kind)
+    for words, error_class, meaning in _MEANINGS:
         if words in reason:
-            return kind(f"{meaning} (SQLite: {reason})")
-    return StorageError(f"The index could not read or write its file. Nothing of this update was kept. (SQLite: {reason})")
+            return error_class(f"{meaning.format(**kind._asdict())} (SQLite: {reason})")
+    return StorageError(f"The {kind.thing} could not read or write its file. Nothing of this update was kept. (SQLite: {reason})")
 
 
 @contextmanager
-def damage_reported() -> Generator[None, None, None]:
+def sqlite_errors(*, read_only: bool, kind: FileKind = INDEX) -> Generator[None, None, None]:
+    """A block whose SQLite errors are raised as `storage_error` explains them."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise storage_error(error, read_only=read_only, kind=kind) from error
+
+
+@contextmanager
+def damage_reported(kind: FileKind = INDEX) -> Generator[None, None, None]:
     """A block that makes sense of rows; what is not as it was written is damage.
 
     Raises:
@@ -55,20 +85,25 @@ def damage_reported() -> Generator[None, None, None]:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, AdvancedRagError):
             raise
-        raise IndexFormatError(f"The file of this index is damaged: a row cannot be read ({type(error).__name__}: {error}). {_DAMAGED}") from error
+        raise IndexFormatError(f"The file of this {kind.thing} is damaged: a row cannot be read ({type(error).__name__}: {error}). {kind.rebuild}") from error
 
 
-def read_only_error() -> ReadOnlyIndexError:
-    """The error of a write to an index opened for reading."""
-    return ReadOnlyIndexError("This index was opened with read_only=True and cannot be changed. Open it without read_only to write.")
+def read_only_error(kind: FileKind = INDEX) -> ReadOnlyIndexError:
+    """The error of a write to what was opened for reading."""
+    return ReadOnlyIndexError(f"This {kind.thing} was opened with read_only=True and cannot be changed. Open it without read_only to write.")
 
 
-def connect_memory() -> sqlite3.Connection:
+def bound_parameters(parameters: Sequence[Any]) -> list[Any]:
+    """The parameters of a statement, with strings in the form in which the file can hold them."""
+    return [escape_text(value) if isinstance(value, str) else value for value in parameters]
+
+
+def connect_memory(kind: FileKind = INDEX) -> sqlite3.Connection:
     """A private database in memory."""
-    return _connect(":memory:")
+    return _connect(":memory:", kind)
 
 
-def connect_file(file: Path, *, read_only: bool, create: bool) -> sqlite3.Connection:
+def connect_file(file: Path, *, read_only: bool, create: bool, kind: FileKind = INDEX) -> sqlite3.Connection:
     """A connection in autocommit mode that any thread may use.
 
     SQLite's write-ahead log needs side files even to read. Where a read-only folder does not allow them and no committed
@@ -77,16 +112,16 @@ def connect_file(file: Path, *, read_only: bool, create: bool) -> sqlite3.Connec
     if create:
         _make_folder(file.parent)
     uri = f"{file.absolute().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
-    if read_only and not _readable(uri) and not _has_unmerged_writes(file):
+    if read_only and not _readable(uri, kind) and not _has_unmerged_writes(file):
         uri += "&immutable=1"
-    return _connect(uri)
+    return _connect(uri, kind)
 
 
-def _connect(target: str) -> sqlite3.Connection:
+def _connect(target: str, kind: FileKind) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(target, timeout=10.0, isolation_level=None, check_same_thread=False, uri=True, cached_statements=256)
     except sqlite3.Error as error:
-        raise storage_error(error, read_only=False) from error
+        raise storage_error(error, read_only=False, kind=kind) from error
     connection.text_factory = _decoded
     return connection
 
@@ -102,9 +137,9 @@ def _make_folder(path: Path) -> None:
         raise StorageError(f"The folder {str(path)!r} could not be made: {error.strerror}. Give a folder that can be written.") from error
 
 
-def _readable(uri: str) -> bool:
+def _readable(uri: str, kind: FileKind) -> bool:
     """False when SQLite cannot read the file for want of its side files."""
-    connection = _connect(uri)
+    connection = _connect(uri, kind)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError:
