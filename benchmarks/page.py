@@ -19,6 +19,11 @@ TITLES = {
     "multihop": "Multi-hop questions: all supporting passages",
     "reference": "Independent reference for the multi-hop sets",
     "small_llm": "A small LLM, end to end",
+    "engines": "Engines: what searching, building and storing cost",
+}
+NOTES = {
+    "engines": "Synthetic text and random vectors, all of one row measured in turns in one run. A ratio whose target is >= says how many times better "
+    "ours is; every other one is ours / reference. `met` is empty where no target speaks of that number of documents."
 }
 INTRODUCTION = """# Measurements
 
@@ -31,7 +36,8 @@ rows of one table. No row uses an LLM unless it says so.
 
 def cell(row: Mapping[str, Any], column: str) -> str:
     """A value, with its interval when the row has one."""
-    value, bounds = row.get(column, ""), row.get(f"{column}_interval")
+    value, bounds = row.get(column), row.get(f"{column}_interval")
+    value = "" if value is None else value
     return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds else str(value)
 
 
@@ -48,6 +54,7 @@ def section(result: Mapping[str, Any]) -> list[str]:
     """One result file."""
     name = str(result["benchmark"])
     lines = [f"## {TITLES.get(name, name)}", ""]
+    lines += [text for note in (NOTES.get(name), result.get("note")) if note for text in (note, "")]
     around = result.get("surroundings")
     if around:
         versions = ", ".join(f"{package} {number}" for package, number in around["versions"].items() if number)
