@@ -1,4 +1,4 @@
-"""Fusion of ranked lists into one, on ids and numbers.
+"""Fusion of ranked lists into one, on ids and numbers. An id is anything hashable: a node id, a position.
 
 A list is best first. Of an id that occurs twice in one list the first occurrence counts. A score of None (or one that is
 not finite) is the lowest of its list. A list of weight 0 is left out as if it were not there. Results are best first;
@@ -6,15 +6,17 @@ equal scores are ordered by `tie_key` of the id, by default the id itself. Sums 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from functools import reduce
+from typing import Any, TypeVar
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_by_distribution, scale_by_percentile, scale_lists
 
-Scored = tuple[str, float | None]
-TieKey = Callable[[str], str]
+Id = TypeVar("Id", bound=Hashable)
+Scored = tuple[Id, float | None]
+TieKey = Callable[[Id], Any]
 
 RRF_K = 60
 GUARD = 2
@@ -31,8 +33,8 @@ class FusionMode(str, Enum):
 
 
 def fuse_reciprocal_rank(
-    rankings: Sequence[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = RRF_K, tie_key: TieKey = str
-) -> list[tuple[str, float]]:
+    rankings: Sequence[Sequence[Id]], *, weights: Sequence[float] | None = None, k: int = RRF_K, tie_key: TieKey[Id] = str
+) -> list[tuple[Id, float]]:
     """Reciprocal rank fusion: `sum_r w_r / (k + rank_r)`, ranks from 1, no contribution from a list an id is absent from.
 
     Args:
@@ -54,21 +56,30 @@ def fuse_reciprocal_rank(
         >>> [(i, round(s, 5)) for i, s in fuse_reciprocal_rank([["2", "0", "6"], ["6", "2", "3"]])][:2]
         [('2', 0.03252), ('6', 0.03227)]
     """
+    return _best_first(reciprocal_rank_scores(rankings, weights=weights, k=k), tie_key)
+
+
+def reciprocal_rank_scores(rankings: Sequence[Sequence[Id]], *, weights: Sequence[float] | None = None, k: int = RRF_K) -> dict[Id, float]:
+    """The scores of `fuse_reciprocal_rank` by id, in no order.
+
+    Raises:
+        ConfigurationError: weights or k cannot work.
+    """
     if k < 0:
         raise ConfigurationError(f"k is {k!r}. It must be at least 0; 60 is usual.")
     distinct = [list(dict.fromkeys(ranking)) for ranking in rankings]
     values = [[1.0 / (k + rank) for rank in range(1, len(ids) + 1)] for ids in distinct]
-    return _combine(distinct, values, checked_weights(weights, len(rankings)), 1.0, tie_key)
+    return _combined(distinct, values, checked_weights(weights, len(rankings)), 1.0)
 
 
 def fuse_weighted(
-    lists: Sequence[Sequence[Scored]],
+    lists: Sequence[Sequence[Scored[Id]]],
     *,
     weights: Sequence[float] | None = None,
     ranges: Sequence[ScoreRange | None] | None = None,
     natural_ranges: Sequence[ScoreRange | None] | None = None,
-    tie_key: TieKey = str,
-) -> list[tuple[str, float]]:
+    tie_key: TieKey[Id] = str,
+) -> list[tuple[Id, float]]:
     """Weighted mean of scores put on 0..1; absent counts as 0.
 
     Lists of different scales are put on min-max each; lists of one known scale keep their values (`score_scale.scale_lists`).
@@ -93,8 +104,7 @@ def fuse_weighted(
         >>> fuse_weighted([[("a", 0.9)], [("junk", 0.01)]])
         [('a', 0.45), ('junk', 0.005)]
     """
-    values = scale_lists([_distinct(scored) for scored in lists], _one_each(ranges, len(lists)), _one_each(natural_ranges, len(lists)))
-    return _fuse_values(lists, values, weights, tie_key)
+    return _best_first(fused_scores(FusionMode.WEIGHTED, lists, weights=weights, ranges=ranges, natural_ranges=natural_ranges), tie_key)
 
 
 def _one_each(ranges: Sequence[ScoreRange | None] | None, count: int) -> list[ScoreRange | None]:
@@ -104,7 +114,7 @@ def _one_each(ranges: Sequence[ScoreRange | None] | None, count: int) -> list[Sc
     return known
 
 
-def fuse_distribution(lists: Sequence[Sequence[Scored]], *, weights: Sequence[float] | None = None, tie_key: TieKey = str) -> list[tuple[str, float]]:
+def fuse_distribution(lists: Sequence[Sequence[Scored[Id]]], *, weights: Sequence[float] | None = None, tie_key: TieKey[Id] = str) -> list[tuple[Id, float]]:
     """Weighted mean of scores put on 0..1 by their distribution: mean - 3 sd is 0, mean + 3 sd is 1, clipped.
 
     Equal scores are all at the mean, 0.5. Arguments, order and errors as in `fuse_weighted`; scores in [0, 1].
@@ -115,10 +125,10 @@ def fuse_distribution(lists: Sequence[Sequence[Scored]], *, weights: Sequence[fl
         >>> fuse_distribution([[("a", 3.0), ("b", 1.0)], [("b", 8.0)]], weights=[0.5, 0.5])[0][0]
         'b'
     """
-    return _fuse_values(lists, [scale_by_distribution(_distinct(scored)) for scored in lists], weights, tie_key)
+    return _best_first(fused_scores(FusionMode.DISTRIBUTION, lists, weights=weights), tie_key)
 
 
-def fuse_percentile(lists: Sequence[Sequence[Scored]], *, weights: Sequence[float] | None = None, tie_key: TieKey = str) -> list[tuple[str, float]]:
+def fuse_percentile(lists: Sequence[Sequence[Scored[Id]]], *, weights: Sequence[float] | None = None, tie_key: TieKey[Id] = str) -> list[tuple[Id, float]]:
     """Weighted mean of percentiles: the share of its list that a score exceeds, equal scores counting half.
 
     The only id of a list is at 0.5. Arguments, order and errors as in `fuse_weighted`; scores in [0, 1).
@@ -127,10 +137,44 @@ def fuse_percentile(lists: Sequence[Sequence[Scored]], *, weights: Sequence[floa
         >>> fuse_percentile([[("a", 12.0), ("b", 3.0)]])
         [('a', 0.75), ('b', 0.25)]
     """
-    return _fuse_values(lists, [scale_by_percentile(_distinct(scored)) for scored in lists], weights, tie_key)
+    return _best_first(fused_scores(FusionMode.PERCENTILE, lists, weights=weights), tie_key)
 
 
-def concatenate_guarded(first: Sequence[str], second: Sequence[str], guard: int = GUARD) -> list[str]:
+def fused_scores(
+    mode: FusionMode,
+    lists: Sequence[Sequence[Scored[Id]]],
+    *,
+    weights: Sequence[float] | None = None,
+    ranges: Sequence[ScoreRange | None] | None = None,
+    natural_ranges: Sequence[ScoreRange | None] | None = None,
+    k: int = RRF_K,
+) -> dict[Id, float]:
+    """What each id scores under a mode that adds scores or ranks, in no order, for whoever orders them by a rule of his own.
+
+    Raises:
+        ConfigurationError: an argument cannot work, or the mode is `guarded`, which only orders.
+
+    Example:
+        >>> fused_scores(FusionMode.RECIPROCAL_RANK, [[(7, 0.9), (3, 0.5)], [(3, 12.0)]], k=0)
+        {7: 1.0, 3: 1.5}
+    """
+    if mode is FusionMode.RECIPROCAL_RANK:
+        return reciprocal_rank_scores([[item for item, _ in scored] for scored in lists], weights=weights, k=k)
+    first = [_first_scores(scored) for scored in lists]
+    values = [list(scored.values()) for scored in first]
+    if mode is FusionMode.WEIGHTED:
+        scaled = scale_lists(values, _one_each(ranges, len(lists)), _one_each(natural_ranges, len(lists)))
+    elif mode is FusionMode.DISTRIBUTION:
+        scaled = [scale_by_distribution(scores) for scores in values]
+    elif mode is FusionMode.PERCENTILE:
+        scaled = [scale_by_percentile(scores) for scores in values]
+    else:
+        raise ConfigurationError(f"The fusion {mode.value!r} adds no scores. Use concatenate_guarded().")
+    checked = checked_weights(weights, len(lists))
+    return _combined([list(scored) for scored in first], scaled, checked, math.fsum(checked))
+
+
+def concatenate_guarded(first: Sequence[Id], second: Sequence[Id], guard: int = GUARD) -> list[Id]:
     """The first `guard` ids of `first`, then `second`, then the rest of `first`; each id once.
 
     For two finished lists of which the second answers what the first cannot (a graph list after a hybrid list): the best
@@ -148,17 +192,28 @@ def concatenate_guarded(first: Sequence[str], second: Sequence[str], guard: int 
     return list(dict.fromkeys([*first[:guard], *second, *first[guard:]]))
 
 
+def concatenate_all_guarded(rankings: Sequence[Sequence[Id]], guard: int = GUARD) -> list[tuple[Id, float]]:
+    """Any number of lists by `concatenate_guarded`, the first `guard` ids of each before the lists after it; the score is 1 / position.
+
+    Example:
+        >>> concatenate_all_guarded([["a", "b"], ["c"]], guard=1)
+        [('a', 1.0), ('c', 0.5), ('b', 0.3333333333333333)]
+    """
+    joined = reduce(lambda later, earlier: concatenate_guarded(earlier, later, guard), reversed(rankings)) if rankings else []
+    return [(item, 1.0 / position) for position, item in enumerate(dict.fromkeys(joined), start=1)]
+
+
 def fuse(
     mode: FusionMode | str,
-    lists: Sequence[Sequence[Scored]],
+    lists: Sequence[Sequence[Scored[Id]]],
     *,
     weights: Sequence[float] | None = None,
     ranges: Sequence[ScoreRange | None] | None = None,
     natural_ranges: Sequence[ScoreRange | None] | None = None,
     k: int = RRF_K,
     guard: int = GUARD,
-    tie_key: TieKey = str,
-) -> list[tuple[str, float]]:
+    tie_key: TieKey[Id] = str,
+) -> list[tuple[Id, float]]:
     """Fuse by a mode chosen at run time; arguments the mode does not use are ignored.
 
     `guarded` puts the first `guard` ids of each list before the lists after it; its score is 1 / position.
@@ -168,25 +223,13 @@ def fuse(
         [('a', 1.0), ('c', 0.5), ('b', 0.3333333333333333)]
     """
     chosen = FusionMode(mode)
-    if chosen is FusionMode.WEIGHTED:
-        return fuse_weighted(lists, weights=weights, ranges=ranges, natural_ranges=natural_ranges, tie_key=tie_key)
-    if chosen is FusionMode.DISTRIBUTION:
-        return fuse_distribution(lists, weights=weights, tie_key=tie_key)
-    if chosen is FusionMode.PERCENTILE:
-        return fuse_percentile(lists, weights=weights, tie_key=tie_key)
-    rankings = [[item for item, _ in scored] for scored in lists]
-    if chosen is FusionMode.RECIPROCAL_RANK:
-        return fuse_reciprocal_rank(rankings, weights=weights, k=k, tie_key=tie_key)
-    joined = reduce(lambda later, earlier: concatenate_guarded(earlier, later, guard), reversed(rankings)) if rankings else []
-    return [(item, 1.0 / position) for position, item in enumerate(dict.fromkeys(joined), start=1)]
+    if chosen is FusionMode.GUARDED:
+        return concatenate_all_guarded([[item for item, _ in scored] for scored in lists], guard)
+    return _best_first(fused_scores(chosen, lists, weights=weights, ranges=ranges, natural_ranges=natural_ranges, k=k), tie_key)
 
 
-def _distinct(scored: Sequence[Scored]) -> list[float | None]:
-    return list(_first_scores(scored).values())
-
-
-def _first_scores(scored: Sequence[Scored]) -> dict[str, float | None]:
-    first: dict[str, float | None] = {}
+def _first_scores(scored: Sequence[Scored[Id]]) -> dict[Id, float | None]:
+    first: dict[Id, float | None] = {}
     for item, score in scored:
         first.setdefault(item, score)
     return first
@@ -206,21 +249,15 @@ def checked_weights(weights: Sequence[float] | None, count: int) -> list[float]:
     return values
 
 
-def _fuse_values(
-    lists: Sequence[Sequence[Scored]], values: Sequence[Sequence[float]], weights: Sequence[float] | None, tie_key: TieKey
-) -> list[tuple[str, float]]:
-    checked = checked_weights(weights, len(lists))
-    return _combine([list(_first_scores(scored)) for scored in lists], values, checked, math.fsum(checked), tie_key)
-
-
-def _combine(
-    rankings: Sequence[Sequence[str]], values: Sequence[Sequence[float]], weights: Sequence[float], total: float, tie_key: TieKey
-) -> list[tuple[str, float]]:
-    parts: dict[str, list[float]] = {}
+def _combined(rankings: Sequence[Sequence[Id]], values: Sequence[Sequence[float]], weights: Sequence[float], total: float) -> dict[Id, float]:
+    parts: dict[Id, list[float]] = {}
     for ids, shares, weight in zip(rankings, values, weights, strict=True):
         if weight == 0:
             continue
         for item, share in zip(ids, shares, strict=True):
             parts.setdefault(item, []).append(weight * share)
-    fused = [(item, math.fsum(amounts) / total) for item, amounts in parts.items()]
-    return sorted(fused, key=lambda pair: (-pair[1], tie_key(pair[0])))
+    return {item: math.fsum(amounts) / total for item, amounts in parts.items()}
+
+
+def _best_first(scores: Mapping[Id, float], tie_key: TieKey[Id]) -> list[tuple[Id, float]]:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], tie_key(pair[0])))
