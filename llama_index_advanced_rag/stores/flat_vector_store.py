@@ -19,11 +19,15 @@ from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.errors import ConfigurationError, NodeSourceError
+from llama_index_advanced_rag.stores.growing_matrix import VectorMatrix
+from llama_index_advanced_rag.stores.list_names import ListNames
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import own_copy, sort_key
+from llama_index_advanced_rag.stores.rows import Mask, Positions
 from llama_index_advanced_rag.stores.vector_arguments import check_mode, checked_metric, checked_threshold, checked_top_k
+from llama_index_advanced_rag.stores.vector_checks import checked_vectors
 from llama_index_advanced_rag.stores.vector_file import VectorFile, VectorRow, persist_file, read_vector_file, write_vector_file
-from llama_index_advanced_rag.stores.vector_matrix import MatrixView, Rows, VectorMatrix, VectorMetric
+from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetric
 
 
 class _Snapshot(NamedTuple):
@@ -31,6 +35,16 @@ class _Snapshot(NamedTuple):
     entries: list[VectorRow]  # append-only; a writer that renumbers starts another list
     row_of: dict[str, int]
     keys: list[str]
+
+    def names(self) -> ListNames:
+        return ListNames([], sort_keys=self.keys)
+
+    def mask(self, rows: Sequence[int] | Positions | None) -> Mask | None:
+        if rows is None:
+            return None
+        mask = np.zeros(len(self.view.vectors), dtype=bool)
+        mask[np.asarray(rows, dtype=np.intp)] = True
+        return mask
 
 
 class FlatVectorStore(BasePydanticVectorStore):
@@ -117,7 +131,9 @@ class FlatVectorStore(BasePydanticVectorStore):
             return []
         entries = [self._entry(node) for node in latest.values()]
         with self._lock:
-            vectors = self._matrix.checked([[] if node.embedding is None else node.embedding for node in latest.values()], names=list(latest))
+            vectors = checked_vectors(
+                [[] if node.embedding is None else node.embedding for node in latest.values()], list(latest), self.metric, self._matrix.dimension
+            )
             self._delete([node_id for node_id in latest if node_id in self._row_of])
             self._append(entries, vectors)
         return [node.node_id for node in nodes]
@@ -190,7 +206,7 @@ class FlatVectorStore(BasePydanticVectorStore):
         with self._lock:
             return _Snapshot(self._matrix.view(), self._entries, self._row_of, self._keys)
 
-    def search(self, vector: Sequence[float], top_k: int, rows: Sequence[int] | Rows | None = None) -> list[tuple[str, float]]:
+    def search(self, vector: Sequence[float], top_k: int, rows: Sequence[int] | Positions | None = None) -> list[tuple[str, float]]:
         """Node ids and scores, best first.
 
         Args:
@@ -199,12 +215,12 @@ class FlatVectorStore(BasePydanticVectorStore):
             rows: only these rows, as `rows_matching` gave them; they hold until the next write. None is all.
         """
         now = self._snapshot()
-        found, scores = now.view.top(now.view.checked_query(vector), top_k=checked_top_k(top_k), keys=now.keys, rows=rows)
+        found, scores = now.view.top(now.view.checked_query(vector), top_k=checked_top_k(top_k), names=now.names(), mask=now.mask(rows))
         return [(now.entries[row].node_id, score) for row, score in zip(found.tolist(), scores.tolist(), strict=True)]
 
     def rows_matching(
         self, filters: MetadataFilters | None = None, *, node_ids: Sequence[str] | None = None, doc_ids: Sequence[str] | None = None
-    ) -> Rows | None:
+    ) -> Positions | None:
         """The rows that satisfy all that is given; None when nothing is, `[]` selects nothing."""
         return _rows_matching(self._snapshot(), filters, node_ids, doc_ids)
 
@@ -223,9 +239,9 @@ class FlatVectorStore(BasePydanticVectorStore):
         rows = _rows_matching(now, query.filters, query.node_ids or (None if self.keep_nodes else query.node_ids), query.doc_ids)
         if query.mode == VectorStoreQueryMode.MMR:
             relevance = checked_threshold(kwargs.get("mmr_threshold", query.mmr_threshold))
-            found, scores = now.view.diverse(vector, top_k=top_k, keys=now.keys, relevance=relevance, rows=rows)
+            found, scores = now.view.diverse(vector, top_k=top_k, names=now.names(), relevance=relevance, mask=now.mask(rows))
         else:
-            found, scores = now.view.top(vector, top_k=top_k, keys=now.keys, rows=rows)
+            found, scores = now.view.top(vector, top_k=top_k, names=now.names(), mask=now.mask(rows))
         hits = [now.entries[row] for row in found.tolist()]
         nodes = [own_copy(hit.node) for hit in hits if hit.node is not None] if self.keep_nodes else None
         return VectorStoreQueryResult(nodes=nodes, similarities=scores.tolist(), ids=[hit.node_id for hit in hits])
@@ -257,7 +273,7 @@ class FlatVectorStore(BasePydanticVectorStore):
     def persist(self, persist_path: str = persist_file(DEFAULT_PERSIST_DIR), fs: Any = None) -> None:
         """Write one file (npz: vectors and JSON, no pickle); an older one is replaced only when the new one is complete."""
         now = self._snapshot()
-        live = now.view.live_rows()
+        live = _live(now, np.arange(len(now.view.vectors)))
         write_vector_file(persist_path, VectorFile(self.metric, self.keep_nodes, now.view.vectors[live], [now.entries[row] for row in live]), fs=fs)
 
     @classmethod
@@ -280,7 +296,7 @@ class FlatVectorStore(BasePydanticVectorStore):
         return cls.from_persist_path(persist_file(persist_dir, namespace), fs=fs)
 
 
-def _rows_matching(now: _Snapshot, filters: MetadataFilters | None, node_ids: Sequence[str] | None, doc_ids: Sequence[str] | None) -> Rows | None:
+def _rows_matching(now: _Snapshot, filters: MetadataFilters | None, node_ids: Sequence[str] | None, doc_ids: Sequence[str] | None) -> Positions | None:
     if filters is None and node_ids is None and doc_ids is None:
         return None
     count, documents = len(now.view.vectors), None if doc_ids is None else set(doc_ids)
@@ -290,4 +306,9 @@ def _rows_matching(now: _Snapshot, filters: MetadataFilters | None, node_ids: Se
         for row in candidates
         if (documents is None or now.entries[row].ref_doc_id in documents) and (filters is None or metadata_matches(now.entries[row].metadata, filters))
     ]
-    return now.view.live_rows(np.array(rows, dtype=np.intp))
+    return _live(now, np.array(rows, dtype=np.intp))
+
+
+def _live(now: _Snapshot, rows: Positions) -> Positions:
+    rows = np.unique(rows)
+    return rows if now.view.alive is None else rows[now.view.alive[rows]]

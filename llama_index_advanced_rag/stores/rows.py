@@ -70,7 +70,9 @@ def best_first(positions: Positions, scores: NDArray[np.floating[Any]], top_k: i
 
 def _untied(positions: Positions, scores: NDArray[np.float64], names: RowNames) -> Positions:
     """Positions that are sorted by falling score, with each run of equal scores put in order."""
-    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1]))) if len(scores) else np.empty(0, dtype=np.intp)
+    if not len(scores):
+        return positions
+    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1])))
     ends = np.append(starts[1:], len(scores))
     result = positions.copy()
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):

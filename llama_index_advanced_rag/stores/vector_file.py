@@ -15,7 +15,8 @@ from llama_index.core.vector_stores.types import DEFAULT_PERSIST_FNAME
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.node_codec import Inherited, NodeRow, decode_node, encode_node
-from llama_index_advanced_rag.stores.vector_matrix import Matrix, VectorMetric
+from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
+from llama_index_advanced_rag.stores.vector_scores import Matrix
 
 FORMAT = "llama-index-advanced-rag/flat-vectors"
 FORMAT_VERSION = 1
