@@ -12,10 +12,17 @@ from typing import Any, NoReturn, TypeVar
 
 from typing_extensions import Self
 
-from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotCopiedError, IndexNotFoundError, StorageError
-from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, SCHEMA
-from llama_index_advanced_rag.stores.lossless_text import escape_text
-from llama_index_advanced_rag.stores.sqlite_file import connect_file, connect_memory, damage_reported, read_only_error, storage_error
+from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotCopiedError, StorageError
+from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, STATEMENTS
+from llama_index_advanced_rag.stores.sqlite_file import (
+    bound_parameters,
+    connect_file,
+    connect_memory,
+    damage_reported,
+    no_index,
+    read_only_error,
+    storage_error,
+)
 from llama_index_advanced_rag.trace import report
 
 FILE_NAME = "corpus.sqlite"
@@ -33,9 +40,9 @@ class CorpusDatabase:
     Other processes read beside one writer (WAL); a second writer waits 10 s, then gets a `StorageError`.
 
     Tables: `documents` (text once, metadata, the rest as JSON; `body` is NULL for a document known only by its nodes),
-    `nodes` (`text` is NULL when it is a slice of the document's, `body` is NULL when only id and hash are known),
-    `vectors` (float32 little endian by embedding hash), `postings` and `meta`. Deleting a document deletes its nodes, and
-    deleting nodes their postings.
+    `nodes` (`text` is NULL when it is a slice of the document's, `body` is NULL when only id and hash are known, `row` is the
+    number of a searchable node), what is committed of the array files beside it (`blocks`, `segments`, `dead` rows), `pending`
+    changes of an external vector store, and `meta`. Deleting a document deletes its nodes, and deleting a node marks its row dead.
 
     Args:
         path: the folder; None keeps everything in memory.
@@ -64,6 +71,7 @@ class CorpusDatabase:
         self._read_only = read_only
         self._lock = threading.RLock()
         self._depth = 0
+        self._changing = False
         self._closed = False
         self._connection = self._connect(create)
         self._finalizer = weakref.finalize(self, self._connection.close)
@@ -89,6 +97,11 @@ class CorpusDatabase:
         """True after `close()`."""
         return self._closed
 
+    @property
+    def changing(self) -> bool:
+        """True inside a transaction, whose changes are not committed yet."""
+        return self._changing
+
     def _file(self) -> Path:
         return (self._path or Path()) / FILE_NAME
 
@@ -96,21 +109,15 @@ class CorpusDatabase:
         if self._path is None:
             return connect_memory()
         if not create and not self._file().is_file():
-            raise self._not_found()
+            raise no_index(self._path, FILE_NAME)
         return connect_file(self._file(), read_only=self._read_only, create=create)
-
-    def _not_found(self) -> IndexNotFoundError:
-        return IndexNotFoundError(
-            f"There is no index in the folder {str(self._path)!r}: it holds no {FILE_NAME!r}. "
-            "Check the path, or build one with CorpusIndex.from_documents(...)."
-        )
 
     def _prepare(self, *, create: bool, first_meta: Mapping[str, Any]) -> None:
         self._run("PRAGMA foreign_keys = ON")
         self._run("PRAGMA cache_size = -16384")
         if self._is_empty():
             if not create:
-                raise self._not_found()
+                raise no_index(self._path, FILE_NAME)
             self._use_write_ahead_log()
             with self.transaction():
                 if self._is_empty():
@@ -123,9 +130,8 @@ class CorpusDatabase:
         return self._pragma("application_id") == 0 and self._run("SELECT count(*) FROM sqlite_master")[0][0] == 0
 
     def _create_schema(self, first_meta: Mapping[str, Any]) -> None:
-        for statement in SCHEMA.split(";"):
-            if statement.strip():
-                self._run(statement)
+        for statement in STATEMENTS:
+            self._run(statement)
         self._run(f"PRAGMA application_id = {APPLICATION_ID}")
         for key, value in {**first_meta, "format_version": FORMAT_VERSION}.items():
             self.set_meta(key, value)
@@ -153,11 +159,11 @@ class CorpusDatabase:
         return None if status is None else (status.st_dev, status.st_ino)
 
     @contextmanager
-    def transaction(self) -> Generator[None, None, None]:
+    def transaction(self, *, first: Callable[[], object] = lambda: None) -> Generator[None, None, None]:
         """All writes inside, or none: rolled back on any exception.
 
-        Re-entrant: an inner transaction that fails takes back its own writes only, and the outer one goes on if it
-        catches the exception. Nothing is committed before the outermost one ends.
+        `first` is called when nobody else can write any more and nothing is written yet. Re-entrant: an inner transaction that
+        fails takes back its own writes only, and the outer one goes on if it catches the exception.
 
         Raises:
             ReadOnlyIndexError: the database was opened with `read_only=True`.
@@ -166,7 +172,13 @@ class CorpusDatabase:
         if self._read_only:
             raise read_only_error()
         with self._scope("BEGIN IMMEDIATE"):
-            yield
+            if self._depth == 1:
+                first()
+            before, self._changing = self._changing, True
+            try:
+                yield
+            finally:
+                self._changing = before
 
     def alone(self) -> AbstractContextManager[object]:
         """A block in which no other thread of this process reads or writes; transactions in it are committed when they end."""
@@ -206,14 +218,14 @@ class CorpusDatabase:
             raise StorageError(f"The {FILE_NAME!r} of this index was deleted or replaced while it was open. Close this index and open it again.")
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
-        """Run one statement; the number of rows it changed. Outside a transaction it commits by itself."""
+        """Run one statement; the number of rows it changed."""
         with self._lock:
-            return self._guarded(lambda: self._connection.execute(sql, _bound(parameters)).rowcount)
+            return self._guarded(lambda: self._connection.execute(sql, bound_parameters(parameters)).rowcount)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row, in one transaction."""
         with self.transaction():
-            self._guarded(lambda: self._connection.executemany(sql, map(_bound, rows)))
+            self._guarded(lambda: self._connection.executemany(sql, map(bound_parameters, rows)))
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of a SELECT."""
@@ -230,7 +242,7 @@ class CorpusDatabase:
         return rows
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        return self._guarded(lambda: self._connection.execute(sql, _bound(parameters)).fetchall())
+        return self._guarded(lambda: self._connection.execute(sql, bound_parameters(parameters)).fetchall())
 
     def _guarded(self, call: Callable[[], T]) -> T:
         if self._closed:
@@ -249,6 +261,11 @@ class CorpusDatabase:
         """A number that changes when another connection has committed since the last call."""
         with self._lock:
             return self._pragma("data_version")
+
+    @property
+    def own_changes(self) -> int:
+        """A number that grows with every row this connection changes."""
+        return self._connection.total_changes
 
     def get_meta(self, key: str, default: Any = None) -> Any:
         """A value stored with `set_meta`, or the default."""
@@ -294,7 +311,3 @@ class CorpusDatabase:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
-
-
-def _bound(parameters: Sequence[Any]) -> list[Any]:
-    return [escape_text(value) if isinstance(value, str) else value for value in parameters]

@@ -1,5 +1,6 @@
 """The rows of documents and nodes: written so that a node holds only what its document does not, read back equal."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from llama_index_advanced_rag.stores.database import CorpusDatabase, Row
 from llama_index_advanced_rag.stores.node_codec import (
     DocumentRow,
     Inherited,
+    JsonDict,
     NodeRow,
     decode_document,
     decode_node,
     encode_document,
     encode_node,
     metadata_of,
+    node_metadata,
 )
 
 _WHOLE_TEXT_FROM = 8  # slices of one document in one batch; below, SQLite cuts them out, which reads up to the end of each
@@ -25,11 +28,12 @@ _UPSERT_DOCUMENT = """
 INSERT INTO documents (ref_doc_id, text, metadata, body, hash) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (ref_doc_id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata, body = excluded.body, hash = excluded.hash"""
 _INSERT_NODE = """
-INSERT INTO nodes (node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash, embed_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_UPSERT_NODE = f"""{_INSERT_NODE}
+INSERT INTO nodes (node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash, embed_hash, row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_UPSERT_NODE = """
+INSERT INTO nodes (node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (node_id) DO UPDATE SET
     ordinal = CASE WHEN nodes.ref_doc_id IS excluded.ref_doc_id THEN nodes.ordinal ELSE excluded.ordinal END,
-    ref_doc_id = excluded.ref_doc_id, hash = excluded.hash, embed_hash = excluded.embed_hash,
+    ref_doc_id = excluded.ref_doc_id, hash = excluded.hash, embed_hash = NULL, row = NULL,
     start_char = excluded.start_char, end_char = excluded.end_char, text = excluded.text, body = excluded.body"""
 _KEEP_BODY = """
 INSERT INTO nodes (node_id, ref_doc_id, ordinal, hash) VALUES (?, ?, ?, ?)
@@ -57,11 +61,13 @@ class DocumentRows:
     def __init__(self, database: CorpusDatabase) -> None:
         self._database = database
 
-    def put_document(self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None) -> None:
+    def put_document(
+        self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None, *, first_row: int | None = None
+    ) -> None:
         """Store a document and exactly these nodes, in this order, in place of the document's earlier version.
 
-        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say which rows of `vectors` are theirs.
-        Joins the caller's transaction.
+        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say what text their vectors embed, and the
+        nodes are searchable under the rows from `first_row` on. Joins the caller's transaction.
 
         Raises:
             ConfigurationError: two nodes with one id, or a node id that another document has.
@@ -76,7 +82,10 @@ class DocumentRows:
             self._database.executemany(
                 _INSERT_NODE,
                 (
-                    (node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash)
+                    (
+                        *(node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash),
+                        None if first_row is None else first_row + place,
+                    )
                     for place, (node, embed_hash) in enumerate(zip(nodes, hashes, strict=True))
                 ),
             )
@@ -107,7 +116,7 @@ class DocumentRows:
         place = self._database.query("SELECT coalesce(max(ordinal), -1) + 1 FROM nodes WHERE ref_doc_id IS ?", (ref_doc_id,))[0][0]
         if store_text:
             encoded = ((node, encode_node(node, inherited, keep_embedding=True)) for node in nodes)
-            rows = ((node.node_id, ref_doc_id, place + number, *row, node.hash, None) for number, (node, row) in enumerate(encoded))
+            rows = ((node.node_id, ref_doc_id, place + number, *row, node.hash) for number, (node, row) in enumerate(encoded))
             self._database.executemany(_UPSERT_NODE, rows)
         else:
             self._database.executemany(_KEEP_BODY, ((node.node_id, ref_doc_id, place + number, node.hash) for number, node in enumerate(nodes)))
@@ -163,6 +172,14 @@ class DocumentRows:
             "SELECT node_id, ref_doc_id, start_char, embed_hash FROM nodes WHERE body IS NOT NULL ORDER BY ref_doc_id IS NULL, ref_doc_id, ordinal"
         )
         return [NodeKey(*row) for row in rows]
+
+    def metadata_of_rows(self, first: int, last: int) -> list[tuple[int, JsonDict]]:
+        """Row and metadata, as `filterable_metadata` gives them, of the searchable nodes from row `first` to row `last`, ascending."""
+        with self._database.snapshot():
+            rows = self._database.query("SELECT row, ref_doc_id, body FROM nodes WHERE row BETWEEN ? AND ? ORDER BY row", (first, last))
+            sql = "SELECT ref_doc_id, metadata FROM documents WHERE ref_doc_id IN ({})"
+            documents = {key: json.loads(text) for key, text in self._database.query_in(sql, list({row[1] for row in rows if row[1] is not None}))}
+        return [(row, _filterable(ref_doc_id, documents.get(ref_doc_id, {}), body)) for row, ref_doc_id, body in rows]
 
     def forget_document(self, ref_doc_id: str) -> None:
         """Remove a document and its hash; its nodes stay, with their own text."""
@@ -235,3 +252,8 @@ class DocumentRows:
         many = [ref_doc_id for ref_doc_id, count in counts.items() if count >= _WHOLE_TEXT_FROM]
         texts: Mapping[str, str] = dict(self._database.query_in("SELECT ref_doc_id, text FROM documents WHERE ref_doc_id IN ({})", many))
         return {**dict(cut), **{row[0]: texts[row[1]][row[2] : row[3]] for row in wanted if row[1] in texts}}
+
+
+def _filterable(ref_doc_id: str | None, inherited: JsonDict, body: str | None) -> JsonDict:
+    metadata = node_metadata(body, inherited)
+    return metadata if ref_doc_id is None else {"ref_doc_id": ref_doc_id, "doc_id": ref_doc_id, "document_id": ref_doc_id, **metadata}

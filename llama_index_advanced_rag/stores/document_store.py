@@ -79,16 +79,18 @@ class SQLDocumentStore(AsyncDocumentStore):
             for ref_doc_id, nodes in groups.items():
                 self._rows.add_nodes(ref_doc_id, nodes, store_text)
 
-    def put_document(self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None) -> None:
+    def put_document(
+        self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None, *, first_row: int | None = None
+    ) -> None:
         """Store a document and exactly these nodes, in this order, in place of the document's earlier version.
 
-        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say which rows of `vectors` are theirs.
-        Joins the caller's transaction.
+        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say what text their vectors embed, and the
+        nodes are searchable under the rows from `first_row` on. Joins the caller's transaction.
 
         Raises:
             ConfigurationError: two nodes with one id, or a node id that another document has.
         """
-        self._rows.put_document(document, nodes, embed_hashes)
+        self._rows.put_document(document, nodes, embed_hashes, first_row=first_row)
 
     def get_document(self, doc_id: str, raise_error: bool = True) -> BaseNode | None:
         """The document or node with this id.

@@ -146,6 +146,14 @@ def decode_node(node_id: str, row: NodeRow, inherited: Inherited) -> BaseNode:
     return kind.from_dict(data)
 
 
+def node_metadata(body: str | None, inherited: JsonDict) -> JsonDict:
+    """The metadata of a stored node, from its `body` column and the metadata of its document; not to be written into."""
+    difference = json.loads(body).get("metadata") if body is not None and '"metadata"' in body else None
+    if difference is None:
+        return inherited
+    return difference["all"] if "all" in difference else {**inherited, **difference["more"]}
+
+
 def metadata_of(nodes: list[BaseNode]) -> str:
     """The union of the nodes' metadata as JSON: what is known of a document of which only nodes are."""
     union: JsonDict = {}

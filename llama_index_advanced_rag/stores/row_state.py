@@ -1,7 +1,8 @@
 """One state of a corpus as a search sees it: vectors, postings and metadata under one numbering, from one commit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,8 +26,8 @@ class RowState:
         alive: (n_rows,) False where a row has been deleted; None when none has.
         names: what the positions are called.
         columns: metadata by position, for filters.
-        matrix: the vectors; None when they are in an external vector store.
         postings: the words.
+        load_matrix: gives the vectors when they are first needed, see `matrix`.
     """
 
     generation: int
@@ -34,8 +35,17 @@ class RowState:
     alive: Mask | None
     names: RowNames
     columns: FilterColumns
-    matrix: MatrixView | None
     postings: PostingsView
+    load_matrix: Callable[[], MatrixView | None]
+
+    @cached_property
+    def matrix(self) -> MatrixView | None:
+        """The vectors; None when there are none, or they are in an external vector store.
+
+        Raises:
+            IndexFormatError: the file of the vectors is damaged.
+        """
+        return self.load_matrix()
 
     @property
     def n_rows(self) -> int:

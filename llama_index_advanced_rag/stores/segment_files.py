@@ -120,8 +120,8 @@ def write_arrays(path: Path, arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
         raise _refused(path, error) from error
 
 
-def map_arrays(path: Path, count: int, *, size: int, crc: int) -> list[NDArray[Any]]:
-    """The `count` arrays that `write_arrays` wrote, memory-mapped and read-only.
+def map_arrays(path: Path, *, size: int, crc: int) -> list[NDArray[Any]]:
+    """The arrays that `write_arrays` wrote, memory-mapped and read-only.
 
     Raises:
         IndexFormatError: the file is not what was written (size or checksum), or missing.
@@ -131,7 +131,7 @@ def map_arrays(path: Path, count: int, *, size: int, crc: int) -> list[NDArray[A
         raise IndexFormatError(f"The file {path.name!r} of this index is damaged: its size or checksum is not what was written. {_RESTORE}")
     arrays: list[NDArray[Any]] = []
     with path.open("rb") as file:
-        for _ in range(count):
+        while file.tell() < size:
             file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
             shape, _fortran, dtype = _header(file)
             arrays.append(_mapped(path, dtype, shape, file.tell()))

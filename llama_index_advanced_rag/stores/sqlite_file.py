@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from llama_index_advanced_rag.errors import AdvancedRagError, IndexClosedError, IndexFormatError, ReadOnlyIndexError, StorageError
+from llama_index_advanced_rag.errors import AdvancedRagError, IndexClosedError, IndexFormatError, IndexNotFoundError, ReadOnlyIndexError, StorageError
 from llama_index_advanced_rag.stores.lossless_text import escape_text, unescape_text
 
 
@@ -86,6 +86,13 @@ def damage_reported(kind: FileKind = INDEX) -> Generator[None, None, None]:
         if isinstance(error, AdvancedRagError):
             raise
         raise IndexFormatError(f"The file of this {kind.thing} is damaged: a row cannot be read ({type(error).__name__}: {error}). {kind.rebuild}") from error
+
+
+def no_index(folder: Path | None, file_name: str) -> IndexNotFoundError:
+    """The error of a folder without an index."""
+    return IndexNotFoundError(
+        f"There is no index in the folder {str(folder)!r}: it holds no {file_name!r}. Check the path, or build one with CorpusIndex.from_documents(...)."
+    )
 
 
 def read_only_error(kind: FileKind = INDEX) -> ReadOnlyIndexError:
