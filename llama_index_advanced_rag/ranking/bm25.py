@@ -6,6 +6,7 @@ holds twice counts twice (as in Lucene and bm25s).
 """
 
 from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,25 +25,43 @@ def inverse_document_frequency(n_texts: int, n_texts_with_term: int) -> float:
     return log((n_texts - n_texts_with_term + 0.5) / (n_texts_with_term + 0.5) + 1)
 
 
-def term_contributions(
-    frequencies: NDArray[np.integer], lengths: NDArray[np.integer], *, idf: float, average_length: float, k1: float = K1, b: float = B
-) -> NDArray[np.float64]:
-    """What a term adds to the score of each text that holds it.
+def length_norms(lengths: NDArray[np.integer[Any]], *, average_length: float, k1: float = K1, b: float = B) -> NDArray[np.float64]:
+    """The part of the formula that depends on the text only: how many occurrences of a term give half of what endless ones would.
 
     Args:
-        frequencies: how often each text holds the term, at least 1; shape (n,).
-        lengths: terms in each of these texts; shape (n,).
-        idf: `inverse_document_frequency` of the term.
+        lengths: terms in each text; shape (n,).
         average_length: mean length over all texts, > 0.
         k1: how late repetition saturates, >= 0.
         b: how much a long text is discounted, 0 to 1.
 
     Returns:
-        Shape (n,), each in (0, idf * (k1 + 1)); higher is better.
+        Shape (n,), each >= 0.
 
     Example:
-        >>> term_contributions(np.array([1, 3]), np.array([10, 10]), idf=2.0, average_length=10.0).round(3).tolist()
+        >>> length_norms(np.array([10, 20]), average_length=10.0).tolist()
+        [1.5, 2.625]
+    """
+    return k1 * (1 - b + b * lengths.astype(np.float64) / average_length)
+
+
+def term_contributions(
+    frequencies: NDArray[np.integer[Any]], norms: NDArray[np.float64], *, idf: float, times: float = 1, k1: float = K1
+) -> NDArray[np.float64]:
+    """What a term adds to the score of each text that holds it.
+
+    Args:
+        frequencies: how often each text holds the term, at least 1; shape (n,).
+        norms: `length_norms` of these texts; shape (n,). An infinite one gives 0.
+        idf: `inverse_document_frequency` of the term.
+        times: how often the query holds the term.
+        k1: how late repetition saturates, >= 0.
+
+    Returns:
+        Shape (n,), each in (0, times * idf * (k1 + 1)); higher is better. A text's value depends on its own numbers only, to the last bit.
+
+    Example:
+        >>> term_contributions(np.array([1, 3]), np.array([1.5, 1.5]), idf=2.0).round(3).tolist()
         [2.0, 3.333]
     """
     counts = frequencies.astype(np.float64)
-    return idf * (k1 + 1) * counts / (counts + k1 * (1 - b + b * lengths / average_length))
+    return times * idf * (k1 + 1) * counts / (counts + norms)

@@ -1,135 +1,154 @@
 """One immutable block of postings: which texts hold a term, and how often. Blocks are merged, never changed."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from llama_index_advanced_rag.stores.rows import Mask
+from llama_index_advanced_rag.stores.term_table import TermTable, encode_term, make_term_table
+
 Rows = NDArray[np.int32]
-Counts = NDArray[np.unsignedinteger]
+Counts = NDArray[np.unsignedinteger[Any]]
+_LOW_BITS = (1 << 32) - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segment:
-    """Raw term frequencies by term, in compressed columns, and the texts they belong to.
+    """Raw term frequencies by term, for the texts at the positions from `start` to before `stop`; arrays only, so that it can be memory-mapped.
 
-    The texts of term `t` are `rows[indptr[s] : indptr[s + 1]]` with `s = slots[t]`; a row that is not alive is deleted.
+    The texts that hold the term of slot `s` are `positions[indptr[s] : indptr[s + 1]]`, ascending; `frequencies` says how often each does.
+    What else is known of a text (its length, whether it is deleted) belongs to the state, not to its segments.
+
+    Args:
+        start: first position covered.
+        stop: end of the positions covered.
+        terms: the distinct terms.
+        indptr: int64, shape (terms + 1,).
+        positions: int32, shape (postings,).
+        frequencies: the narrowest unsigned type that holds them; shape (postings,).
     """
 
-    node_ids: list[str]
-    sort_keys: list[str]
-    lengths: NDArray[np.int64]
-    alive: NDArray[np.bool_]
-    slots: dict[str, int]
+    start: int
+    stop: int
+    terms: TermTable
     indptr: NDArray[np.int64]
-    rows: Rows
+    positions: Rows
     frequencies: Counts
 
     def __len__(self) -> int:
-        return len(self.node_ids)
+        return self.stop - self.start
 
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        """Row of each node id, dead ones too."""
-        return {node_id: row for row, node_id in enumerate(self.node_ids)}
-
-    @cached_property
-    def n_alive(self) -> int:
-        """Texts that are not deleted."""
-        return int(self.alive.sum())
-
-    @cached_property
-    def n_terms(self) -> int:
-        """Sum of the lengths of the texts that are not deleted."""
-        return int(self.lengths[self.alive].sum())
-
-    def live_row(self, node_id: str) -> int | None:
-        """Row of a node that is not deleted."""
-        row = self.row_of.get(node_id)
-        return row if row is not None and self.alive[row] else None
-
-    def postings(self, term: str) -> tuple[Rows, Counts]:
-        """Rows of the living texts that hold the term, ascending, and how often each does."""
-        slot = self.slots.get(term)
+    def postings(self, term: str) -> tuple[Rows, Counts] | None:
+        """Positions of the texts that hold the term, ascending, deleted ones too, and how often each does; None when there are none."""
+        slot = self.terms.find(term)
         if slot is None:
-            return self.rows[:0], self.frequencies[:0]
+            return None
         found = slice(int(self.indptr[slot]), int(self.indptr[slot + 1]))
-        rows, frequencies = self.rows[found], self.frequencies[found]
-        if self.n_alive == len(self):
-            return rows, frequencies
-        living = self.alive[rows]
-        return rows[living], frequencies[living]
-
-    def postings_of_any(self, terms: Sequence[str]) -> tuple[Rows, Counts]:
-        """As `postings` for terms that stand for the same word: the texts that hold any, and how often they hold them together."""
-        found = [postings for postings in map(self.postings, terms) if len(postings[0])]
-        if len(found) < 2:
-            return found[0] if found else self.postings("")
-        rows, places = np.unique(np.concatenate([rows for rows, _ in found]), return_inverse=True)
-        together = np.bincount(places, weights=np.concatenate([frequencies for _, frequencies in found]))
-        return rows, together.astype(np.uint32)
-
-    def without(self, node_ids: Iterable[str]) -> "Segment":
-        """The segment with these texts deleted; itself when it holds none of them."""
-        dead = [row for row in map(self.live_row, node_ids) if row is not None]
-        if not dead:
-            return self
-        alive = self.alive.copy()
-        alive[dead] = False
-        other = replace(self, alive=alive)
-        other.__dict__["row_of"] = self.row_of  # unchanged by deletion, and slow to rebuild for each one
-        return other
+        return self.positions[found], self.frequencies[found]
 
 
-def build_segment(node_ids: Sequence[str], sort_keys: Sequence[str], counts: Sequence[Mapping[str, int]]) -> Segment:
-    """A segment of new texts, from how often each holds each term."""
-    slots: dict[str, int] = {}
-    entry_slots: list[int] = []
-    frequencies: list[int] = []
-    for terms in counts:
-        entry_slots += [slots.setdefault(term, len(slots)) for term in terms]
-        frequencies += terms.values()
-    rows = np.repeat(np.arange(len(counts), dtype=np.int32), [len(terms) for terms in counts])
-    lengths = np.array([sum(terms.values()) for terms in counts], dtype=np.int64)
-    return _columns(node_ids, sort_keys, lengths, slots, np.array(entry_slots, dtype=np.int64), rows, np.array(frequencies, dtype=np.int64))
+def build_segment(first_position: int, counts: Sequence[Mapping[str, int]]) -> Segment:
+    """The postings of texts, given by how often each holds its terms (at least 1), at positions from the first on."""
+    occurring = list(chain.from_iterable(counts))
+    n_postings = len(occurring)
+    encoded = {term: encode_term(term) for term in dict.fromkeys(occurring)}
+    ordered = sorted(encoded, key=encoded.__getitem__)
+    slot_of = {term: slot for slot, term in enumerate(ordered)}
+    slots = np.fromiter(map(slot_of.__getitem__, occurring), np.int64, n_postings)
+    frequencies = np.fromiter(chain.from_iterable(terms.values() for terms in counts), np.int64, n_postings)
+    positions = np.repeat(np.arange(first_position, first_position + len(counts), dtype=np.int32), np.fromiter(map(len, counts), np.int64, len(counts)))
+    order = np.sort(slots << 32 | np.arange(n_postings)) & _LOW_BITS  # sorts numbers, which is faster than a stable argsort
+    table = make_term_table([encoded[term] for term in ordered])
+    indptr = _cumulated(np.bincount(slots, minlength=len(table)))
+    return Segment(first_position, first_position + len(counts), table, indptr, positions[order], _narrow(frequencies[order]))
 
 
-def merge_segments(segments: Sequence[Segment]) -> Segment:
-    """One segment of the living texts of several, in order; terms that nothing holds any more are gone."""
-    slots: dict[str, int] = {}
-    entry_slots: list[NDArray[np.int64]] = []
-    rows: list[NDArray[np.int64]] = []
-    frequencies: list[Counts] = []
-    offset = 0
-    for segment in segments:
-        kept = segment.alive[segment.rows]
-        old_slots = np.repeat(np.arange(len(segment.slots)), np.diff(segment.indptr))[kept]
-        used = np.zeros(len(segment.slots), dtype=bool)
-        used[old_slots] = True
-        new_slots = np.array([slots.setdefault(term, len(slots)) if used[slot] else -1 for term, slot in segment.slots.items()], dtype=np.int64)
-        entry_slots.append(new_slots[old_slots])
-        rows.append((np.cumsum(segment.alive) - 1)[segment.rows[kept]] + offset)
-        frequencies.append(segment.frequencies[kept])
-        offset += segment.n_alive
-    living = [(node_id, key) for segment in segments for node_id, key, alive in zip(segment.node_ids, segment.sort_keys, segment.alive, strict=True) if alive]
-    lengths = np.concatenate([segment.lengths[segment.alive] for segment in segments])
-    entries = np.concatenate(entry_slots), np.concatenate(rows).astype(np.int32), np.concatenate(frequencies)
-    return _columns([node_id for node_id, _ in living], [key for _, key in living], lengths, slots, *entries)
+def merge_segments(segments: Sequence[Segment], alive: Mask | None = None) -> Segment:
+    """One segment of the living texts of several, whose ranges of positions ascend and do not overlap; terms that nothing holds any more are gone.
+
+    Args:
+        segments: at least one.
+        alive: by position, at least as far as the segments go; None = all.
+    """
+    kept = [_living(segment, alive) for segment in segments]
+    tables = [segment.terms.terms() for segment in kept]
+    distinct = sorted(set(chain.from_iterable(tables)))
+    slot_of = {term: slot for slot, term in enumerate(distinct)}
+    slots = [np.fromiter(map(slot_of.__getitem__, terms), np.int64, len(terms)) for terms in tables]
+    sizes = np.zeros(len(distinct), dtype=np.int64)
+    for segment, own in zip(kept, slots, strict=True):
+        sizes[own] += np.diff(segment.indptr)
+    indptr = _cumulated(sizes)
+    positions = np.empty(int(indptr[-1]), dtype=np.int32)
+    frequencies = np.empty(len(positions), dtype=np.result_type(np.uint8, *(segment.frequencies for segment in kept)))
+    free = indptr[:-1].copy()
+    for segment, own in zip(kept, slots, strict=True):
+        held = np.diff(segment.indptr)
+        places = np.arange(len(segment.positions)) + np.repeat(free[own] - segment.indptr[:-1], held)
+        positions[places], frequencies[places] = segment.positions, segment.frequencies
+        free[own] += held
+    return Segment(segments[0].start, segments[-1].stop, make_term_table(distinct), indptr, positions, frequencies)
 
 
-def _columns(
-    node_ids: Sequence[str],
-    sort_keys: Sequence[str],
-    lengths: NDArray[np.int64],
-    slots: dict[str, int],
-    entry_slots: NDArray[np.int64],
-    rows: Rows,
-    frequencies: NDArray[np.integer],
-) -> Segment:
-    order = np.argsort(entry_slots, kind="stable")
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(entry_slots, minlength=len(slots))))).astype(np.int64)
-    narrow = np.min_scalar_type(int(frequencies.max(initial=0)))
-    alive = np.ones(len(node_ids), dtype=bool)
-    return Segment(list(node_ids), list(sort_keys), lengths, alive, slots, indptr, rows[order], frequencies[order].astype(narrow))
+def remapped(segment: Segment, new_positions: NDArray[np.integer[Any]]) -> Segment:
+    """The segment in another numbering.
+
+    Args:
+        segment: in the old numbering.
+        new_positions: new position by old position; -1 = the text is gone. The order may differ.
+    """
+    covered = new_positions[segment.start : segment.stop]
+    covered = covered[covered >= 0]
+    start, stop = (int(covered.min()), int(covered.max()) + 1) if len(covered) else (0, 0)
+    slots = _slots(segment)
+    positions = new_positions[segment.positions].astype(np.int64)
+    kept = np.flatnonzero(positions >= 0)
+    if not np.all(covered[1:] > covered[:-1]):
+        kept = kept[np.argsort(slots[kept] << 32 | positions[kept])]
+    return _subset(segment, start, stop, slots[kept], positions[kept].astype(np.int32), segment.frequencies[kept])
+
+
+def segment_arrays(segment: Segment) -> list[NDArray[Any]]:
+    """The seven arrays that `segment_from_arrays` makes the segment from."""
+    table = segment.terms
+    covered = np.array([segment.start, segment.stop], dtype=np.int64)
+    return [covered, table.text, table.offsets, table.prefixes, segment.indptr, segment.positions, segment.frequencies]
+
+
+def segment_from_arrays(arrays: Sequence[NDArray[Any]]) -> Segment:
+    """The segment over arrays that `segment_arrays` gave; they may be memory-mapped and are not copied."""
+    covered, text, offsets, prefixes, indptr, positions, frequencies = arrays
+    return Segment(int(covered[0]), int(covered[1]), TermTable(text, offsets, prefixes), indptr, positions, frequencies)
+
+
+def _living(segment: Segment, alive: Mask | None) -> Segment:
+    if alive is None or bool(alive[segment.start : segment.stop].all()):
+        return segment
+    kept = np.flatnonzero(alive[segment.positions])
+    return _subset(segment, segment.start, segment.stop, _slots(segment)[kept], segment.positions[kept], segment.frequencies[kept])
+
+
+def _subset(segment: Segment, start: int, stop: int, slots: NDArray[np.int64], positions: Rows, frequencies: Counts) -> Segment:
+    """A segment of postings that are sorted by slot, without the terms that have none."""
+    sizes = np.bincount(slots, minlength=len(segment.terms))
+    table = segment.terms
+    if not sizes.all():
+        table = make_term_table([term for term, size in zip(table.terms(), sizes.tolist(), strict=True) if size])
+    return Segment(start, stop, table, _cumulated(sizes[sizes > 0]), positions, frequencies)
+
+
+def _slots(segment: Segment) -> NDArray[np.int64]:
+    """The slot of each posting."""
+    return np.repeat(np.arange(len(segment.terms)), np.diff(segment.indptr))
+
+
+def _cumulated(sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _narrow(frequencies: NDArray[np.int64]) -> Counts:
+    return frequencies.astype(np.min_scalar_type(int(frequencies.max(initial=0))))

@@ -1,37 +1,39 @@
 """BM25 over texts that come and go: scores are always those of an index built afresh."""
 
-import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.ranking.bm25 import K1, B, inverse_document_frequency, term_contributions
-from llama_index_advanced_rag.stores._postings_file import read_postings, write_postings
-from llama_index_advanced_rag.stores._postings_segment import Counts, Segment, build_segment, merge_segments
+from llama_index_advanced_rag.ranking.bm25 import K1, B
+from llama_index_advanced_rag.stores._postings_file import StoredPostings, read_postings, write_postings
+from llama_index_advanced_rag.stores._postings_segment import Segment, build_segment, merge_segments, remapped
+from llama_index_advanced_rag.stores.memory_names import MemoryNames
+from llama_index_advanced_rag.stores.postings_view import PostingsView
+from llama_index_advanced_rag.stores.rows import Mask, Positions, RowNames
+from llama_index_advanced_rag.stores.segment_files import ArrayFile
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _State:
     """What a search reads: swapped as a whole by writers, so that a reader needs no lock."""
 
-    segments: tuple[Segment, ...] = ()
-    n_texts: int = 0
-    n_terms: int = 0
+    names: MemoryNames
+    view: PostingsView
 
 
 class PostingsStore:
     """Inverted index with raw term frequencies; N, n(t) and the average length are those of the moment of the search.
 
-    Texts are added in segments, small segments are merged into larger ones (so there are about log2(N) of them), a delete marks rows
-    and counts are taken over what is left. Any number of threads may search while one writes.
+    Texts are added in segments, small segments are merged into larger ones (so there are about log2(N) of them), a delete marks
+    positions and counts are taken over what is left; when more than half is deleted the rest is numbered anew. Any number of
+    threads may search while one writes.
 
     The terms that one query word may have (`TextAnalyzer.query_groups`) count as one term, as in Lucene's SynonymQuery: their
     frequencies are added and n(t) is the number of texts that hold any of them.
@@ -62,24 +64,26 @@ class PostingsStore:
         self.analyzer = analyzer
         self.k1 = k1
         self.b = b
-        self._state = _State()
+        self._lengths = ArrayFile(None, np.uint32)
+        self._state = _State(MemoryNames(), self._new_view((), 0, None))
         self._writing = CopyableLock()
 
     def __len__(self) -> int:
-        return self._state.n_texts
+        return self._view()[0].n_texts
 
     def __contains__(self, node_id: object) -> bool:
-        return isinstance(node_id, str) and any(segment.live_row(node_id) is not None for segment in self._state.segments)
+        return isinstance(node_id, str) and len(self._view()[1].positions_of([node_id])) > 0
 
     def node_ids(self, *, sort_key_prefix: str = "") -> list[str]:
         """The ids held, in the order of their sort keys; with a prefix those whose sort key begins with it."""
-        held = [
+        names = self._state.names
+        living = names.living()
+        held = sorted(
             (key, node_id)
-            for segment in self._state.segments
-            for key, node_id, alive in zip(segment.sort_keys, segment.node_ids, segment.alive, strict=True)
-            if alive and key.startswith(sort_key_prefix)
-        ]
-        return [node_id for _, node_id in sorted(held)]
+            for key, node_id in zip(names.sort_keys(living), names.node_ids(living), strict=True)
+            if node_id is not None and key.startswith(sort_key_prefix)
+        )
+        return [node_id for _, node_id in held]
 
     def term_counts(self, text: str) -> dict[str, int]:
         """How often a text holds each term, by this store's analyzer."""
@@ -108,18 +112,26 @@ class PostingsStore:
             ConfigurationError: the sequences differ in length, or a count is below 1.
         """
         _check_lengths(node_ids, counts, sort_keys)
-        last = {node_id: position for position, node_id in enumerate(node_ids)}
+        last = {node_id: place for place, node_id in enumerate(node_ids)}
         keys = node_ids if sort_keys is None else sort_keys
-        new = build_segment(list(last), [keys[position] for position in last.values()], [_positive(counts[position]) for position in last.values()])
+        new = [_positive(counts[place]) for place in last.values()]
         with self._writing:
-            rest = _deleted(self._state.segments, {*last, *replacing})
-            self._swap(_appended(rest, new) if last else rest)
+            names = self._state.names
+            gone = names.positions_of([*last, *replacing])
+            first = names.n_rows
+            segments = _appended(self._state.view.segments, build_segment(first, new), names.alive) if new else self._state.view.segments
+            self._lengths.append(np.array([sum(terms.values()) for terms in new], dtype=np.uint32), at=first)
+            alive = _marked(names.alive, first + len(new), gone)
+            names = names.extended(list(last), [keys[place] for place in last.values()], alive)
+            self._swap(names, segments)
 
     def delete(self, node_ids: Iterable[str]) -> None:
         """Let go of texts; unknown ids are ignored."""
-        gone = dict.fromkeys(node_ids)
         with self._writing:
-            self._swap(_deleted(self._state.segments, gone))
+            names = self._state.names
+            gone = names.positions_of(list(node_ids))
+            if len(gone):
+                self._swap(names.without(_marked(names.alive, names.n_rows, gone)), self._state.view.segments)
 
     def search(self, query: str, *, top_k: int, candidates: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The best texts with their BM25 scores, best first, equal scores by sort key.
@@ -135,28 +147,21 @@ class PostingsStore:
         Raises:
             ConfigurationError: `top_k` below 1.
         """
-        top_k, state = whole_number("top_k", top_k), self._state
-        scores = self._scores(state, Counter(self.analyzer.query_groups(query)))
+        top_k = whole_number("top_k", top_k)
+        view, names = self._view()
+        mask: Mask | None = None
         if candidates is not None:
-            chosen = frozenset(candidates)
-            scores = [_restricted(segment, values, chosen) for segment, values in zip(state.segments, scores, strict=True)]
-        return _best(state.segments, scores, top_k)
+            mask = np.zeros(len(view.lengths), dtype=bool)
+            mask[names.positions_of(list(candidates))] = True
+        found = view.top(Counter(self.analyzer.query_groups(query)), top_k=top_k, names=names, mask=mask)
+        named = zip(names.node_ids(found.positions), found.scores.tolist(), strict=True)
+        return [(node_id, score) for node_id, score in named if node_id is not None]
 
     def explain(self, query: str, node_id: str) -> dict[str, float]:
         """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first; empty for an unknown id."""
-        state = self._state
-        home = next((segment for segment in state.segments if segment.live_row(node_id) is not None), None)
-        if home is None:
-            return {}
-        row, shares = home.row_of[node_id], dict[str, float]()
-        for group, times in Counter(self.analyzer.query_groups(query)).items():
-            rows, frequencies = home.postings_of_any(group)
-            at = np.flatnonzero(rows == row)
-            if len(at):
-                idf = inverse_document_frequency(state.n_texts, sum(len(segment.postings_of_any(group)[0]) for segment in state.segments))
-                term = next(term for term in group if row in home.postings(term)[0])
-                shares[term] = shares.get(term, 0.0) + times * float(self._contributions(state, idf, frequencies[at], home.lengths[[row]])[0])
-        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+        view, names = self._view()
+        positions = names.positions_of([node_id])
+        return view.explain(Counter(self.analyzer.query_groups(query)), int(positions[0])) if len(positions) else {}
 
     def save(self, path: str | Path) -> None:
         """Write everything that decides the scores into one file, replacing it at once or not at all.
@@ -164,9 +169,12 @@ class PostingsStore:
         Raises:
             StorageError: the file cannot be written.
         """
-        segments = self._state.segments
-        merged = merge_segments(segments) if segments else build_segment([], [], [])
-        write_postings(Path(path), merged, {"analyzer": self.analyzer.to_dict(), "k1": self.k1, "b": self.b})
+        state = self._state
+        settings = {"analyzer": self.analyzer.to_dict(), "k1": self.k1, "b": self.b}
+        living = state.names.living()
+        node_ids = [node_id for node_id in state.names.node_ids(living) if node_id is not None]
+        segment = _renumbered(state, living)
+        write_postings(Path(path), StoredPostings(node_ids, state.names.sort_keys(living), state.view.lengths[living], segment, settings))
 
     @classmethod
     def load(cls, path: str | Path) -> "PostingsStore":
@@ -176,26 +184,34 @@ class PostingsStore:
             IndexNotFoundError: no such file.
             IndexFormatError: no postings file, a damaged one, or one of another format.
         """
-        segment, settings = read_postings(Path(path))
+        stored = read_postings(Path(path))
+        settings = stored.settings
         store = cls(TextAnalyzer.from_dict(settings["analyzer"]), k1=settings["k1"], b=settings["b"])
-        store._swap([segment] if len(segment) else [])
+        store._lengths.append(stored.lengths, at=0)
+        store._swap(MemoryNames().extended(stored.node_ids, stored.sort_keys), (stored.segment,) if stored.node_ids else ())
         return store
 
-    def _swap(self, segments: Sequence[Segment]) -> None:
-        self._state = _State(tuple(segments), sum(segment.n_alive for segment in segments), sum(segment.n_terms for segment in segments))
+    def _view(self) -> tuple[PostingsView, RowNames]:
+        """What a search reads, of one state."""
+        state = self._state
+        return state.view, state.names
 
-    def _scores(self, state: _State, groups: Mapping[tuple[str, ...], int]) -> list[NDArray[np.float64]]:
-        scores = [np.zeros(len(segment)) for segment in state.segments]
-        for group, times in groups.items():
-            found = [segment.postings_of_any(group) for segment in state.segments]
-            idf = inverse_document_frequency(state.n_texts, sum(len(rows) for rows, _ in found))
-            for segment, values, (rows, frequencies) in zip(state.segments, scores, found, strict=True):
-                if len(rows):
-                    values[rows] += times * self._contributions(state, idf, frequencies, segment.lengths[rows])
-        return scores
+    def _new_view(self, segments: tuple[Segment, ...], n_rows: int, alive: Mask | None) -> PostingsView:
+        lengths = self._lengths.view(n_rows)
+        living = lengths if alive is None else lengths[alive]
+        return PostingsView(segments, lengths, alive, len(living), int(living.sum(dtype=np.int64)), self.k1, self.b)
 
-    def _contributions(self, state: _State, idf: float, frequencies: Counts, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        return term_contributions(frequencies, lengths, idf=idf, average_length=state.n_terms / state.n_texts, k1=self.k1, b=self.b)
+    def _swap(self, names: MemoryNames, segments: tuple[Segment, ...]) -> None:
+        state = _State(names, self._new_view(segments, names.n_rows, names.alive))
+        self._state = state if state.view.n_texts * 2 >= names.n_rows else self._compacted(state)
+
+    def _compacted(self, state: _State) -> _State:
+        living = state.names.living()
+        node_ids = [node_id for node_id in state.names.node_ids(living) if node_id is not None]
+        self._lengths = ArrayFile(None, np.uint32)
+        self._lengths.append(state.view.lengths[living], at=0)
+        names = MemoryNames().extended(node_ids, state.names.sort_keys(living))
+        return _State(names, self._new_view((_renumbered(state, living),) if node_ids else (), len(node_ids), None))
 
 
 def _check_lengths(node_ids: Sequence[str], values: Sequence[object], sort_keys: Sequence[str] | None) -> None:
@@ -210,41 +226,32 @@ def _positive(counts: Mapping[str, int]) -> Mapping[str, int]:
     return counts
 
 
-def _deleted(segments: Sequence[Segment], node_ids: Collection[str]) -> list[Segment]:
-    """The segments without these texts; one that is more than half dead is rewritten."""
-    rest = [segment.without(node_ids) for segment in segments]
-    return [merge_segments([segment]) if segment.n_alive * 2 < len(segment) else segment for segment in rest if segment.n_alive]
+def _marked(alive: Mask | None, n_rows: int, gone: Positions) -> Mask | None:
+    """Which of the rows are alive when these have gone too; None = all."""
+    if alive is None and not len(gone):
+        return None
+    marked = np.ones(n_rows, dtype=bool)
+    if alive is not None:
+        marked[: len(alive)] = alive
+    marked[gone] = False
+    return marked
 
 
-def _appended(segments: list[Segment], new: Segment) -> list[Segment]:
+def _appended(segments: tuple[Segment, ...], new: Segment, alive: Mask | None) -> tuple[Segment, ...]:
     """The segments and a new one, merged with its elders until each is twice as large as the next."""
-    together = [new]
-    size = len(new)
-    while segments and len(segments[-1]) < 2 * size:
-        size += len(segments[-1])
-        together.insert(0, segments.pop())
-    return [*segments, merge_segments(together) if len(together) > 1 else new]
+    first, size = len(segments), len(new)
+    while first and len(segments[first - 1]) < 2 * size:
+        first -= 1
+        size += len(segments[first])
+    if first == len(segments):
+        return (*segments, new)
+    return (*segments[:first], merge_segments([*segments[first:], new], _marked(alive, new.stop, np.empty(0, dtype=np.intp))))
 
 
-def _restricted(segment: Segment, scores: NDArray[np.float64], chosen: frozenset[str]) -> NDArray[np.float64]:
-    allowed = np.zeros(len(scores), dtype=bool)
-    allowed[[segment.row_of[node_id] for node_id in chosen if node_id in segment.row_of]] = True
-    return np.where(allowed, scores, 0.0)
-
-
-def _best(segments: Sequence[Segment], scores: Sequence[NDArray[np.float64]], top_k: int) -> list[tuple[str, float]]:
-    hits = [np.flatnonzero(values) for values in scores]
-    flat = np.concatenate([values[rows] for values, rows in zip(scores, hits, strict=True)]) if hits else np.zeros(0)
-    if not len(flat):
-        return []
-    owner = np.repeat(np.arange(len(hits)), [len(rows) for rows in hits])
-    row = np.concatenate(hits)
-    cut = float(np.partition(flat, -top_k)[-top_k]) if len(flat) > top_k else 0.0
-
-    def named(positions: NDArray[np.intp]) -> list[tuple[float, str, str]]:
-        places = zip(flat[positions].tolist(), owner[positions].tolist(), row[positions].tolist(), strict=True)
-        return [(-score, segments[at].sort_keys[place], segments[at].node_ids[place]) for score, at, place in places]
-
-    above = named(np.flatnonzero(flat > cut))
-    best = sorted(above) + heapq.nsmallest(top_k - len(above), named(np.flatnonzero(flat == cut)))
-    return [(node_id, -negative) for negative, _, node_id in best]
+def _renumbered(state: _State, living: Positions) -> Segment:
+    """One segment of the living texts at positions 0, 1, 2, ..."""
+    if not state.view.segments:
+        return build_segment(0, [])
+    new_positions = np.full(state.names.n_rows, -1, dtype=np.int64)
+    new_positions[living] = np.arange(len(living))
+    return remapped(merge_segments(state.view.segments, state.view.alive), new_positions)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from llama_index_advanced_rag.ranking.bm25 import inverse_document_frequency, term_contributions
+from llama_index_advanced_rag.ranking.bm25 import inverse_document_frequency, length_norms, term_contributions
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -31,7 +31,8 @@ def test_idf_is_positive_even_for_a_term_in_every_text():
 
 @pytest.mark.parametrize(("k1", "b"), [(0.0, 0.0), (1.5, 0.75), (2.0, 1.0)])
 def test_contributions_grow_with_frequency_and_shrink_with_length(k1, b):
-    values = term_contributions(np.array([1, 2, 2]), np.array([10, 10, 30]), idf=1.0, average_length=10.0, k1=k1, b=b)
+    norms = length_norms(np.array([10, 10, 30]), average_length=10.0, k1=k1, b=b)
+    values = term_contributions(np.array([1, 2, 2]), norms, idf=1.0, k1=k1)
     assert values[1] >= values[0] > 0
     assert values[2] <= values[1]
     assert values.max() <= k1 + 1

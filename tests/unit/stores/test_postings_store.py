@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError, IndexNotFoundError, StorageError
+from llama_index_advanced_rag.stores._postings_file import _sealed
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -129,9 +130,9 @@ def test_many_single_adds_and_deletes_keep_few_segments():
     store = PostingsStore(PLAIN)
     for number in range(300):
         store.add([str(number)], ["a b"])
-    assert len(store._state.segments) <= 10
+    assert len(store._state.view.segments) <= 10
     store.delete(str(number) for number in range(290))
-    assert sum(len(segment) for segment in store._state.segments) <= 20
+    assert len(store._state.view.lengths) <= 20
 
 
 def test_readers_see_a_whole_state_while_a_writer_works():
@@ -185,8 +186,11 @@ def test_missing_damaged_and_foreign_files_are_told_apart(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(IndexFormatError, match="damaged"):
             PostingsStore.load(path)
-    np.savez(path, header=np.frombuffer(b'{"format": "advanced-rag-postings", "version": 99}', dtype=np.uint8))
-    with pytest.raises(IndexFormatError, match=r"99.*reads.*1.*Build the index again"):
+    np.savez(path, header=np.frombuffer(b'{"format": "advanced-rag-postings", "version": 1}', dtype=np.uint8))
+    with pytest.raises(IndexFormatError, match=r"not a postings file of format version 2.*Build the index again"):
+        PostingsStore.load(path)
+    path.write_bytes(_sealed(99, 0, 0))
+    with pytest.raises(IndexFormatError, match=r"version 99.*reads 2.*Build the index again"):
         PostingsStore.load(path)
 
 

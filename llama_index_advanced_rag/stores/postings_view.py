@@ -1,0 +1,256 @@
+"""BM25 over one immutable state of the postings: exact scores, and the best texts without scoring every text exactly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llama_index_advanced_rag.ranking.bm25 import K1, B, inverse_document_frequency, length_norms, term_contributions
+from llama_index_advanced_rag.stores._postings_segment import Counts, Rows, Segment
+from llama_index_advanced_rag.stores.rows import NOTHING, Found, Mask, Positions, RowNames, best_first
+
+Group = tuple[str, ...]
+_LOOKUP = 16  # looking one text up in a list of postings costs about as much as reading so many postings
+
+
+class _Word(NamedTuple):
+    """One word of a query: the texts that hold any of its terms, ascending, and how often each holds them together."""
+
+    positions: Rows
+    frequencies: Counts
+    idf: float
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class PostingsView:
+    """What a search reads; made anew for each state and never changed.
+
+    Scores are sums of float64 in the order of the query's words, each from numbers of one text and of the whole, so they are the same to
+    the last bit however the postings are cut into segments. The best are sought in float32 first; whatever could be among
+    them is then scored in float64, and only that decides.
+
+    Args:
+        segments: blocks of postings that cover the positions, ascending.
+        lengths: terms in each text, by position; uint32, shape (n_rows,).
+        alive: False where the text is deleted; None = all are alive.
+        n_texts: texts that are alive.
+        n_terms: sum of their lengths.
+        k1: how late repetition saturates, >= 0.
+        b: how much a long text is discounted, 0 to 1.
+    """
+
+    segments: tuple[Segment, ...]
+    lengths: NDArray[np.uint32]
+    alive: Mask | None
+    n_texts: int
+    n_terms: int
+    k1: float = K1
+    b: float = B
+
+    def scores(self, groups: Mapping[Group, int]) -> NDArray[np.float64]:
+        """The score of every position; 0.0 where the text is deleted or holds no term of the query; shape (n_rows,).
+
+        Args:
+            groups: for each word of the query the terms that it may have, which count as one term, and how often the query holds it.
+        """
+        return self._all_scores(self._words(groups))
+
+    def top(self, groups: Mapping[Group, int], *, top_k: int, names: RowNames, mask: Mask | None = None) -> Found:
+        """The best texts among those of the mask, by scores above 0 that are those of all texts; fewer than `top_k` when fewer match.
+
+        Args:
+            groups: as for `scores`.
+            top_k: most texts returned, at least 1.
+            names: decides among equal scores.
+            mask: True where a text may be returned, shape (n_rows,); None = anywhere.
+        """
+        return self._best(self._words(groups), top_k, names, mask)
+
+    def top_batch(self, queries: Sequence[Mapping[Group, int]], *, top_k: int, names: RowNames, mask: Mask | None = None) -> list[Found]:
+        """`top` for several queries; what they have in common is fetched once."""
+        fetched: dict[Group, _Word | None] = {}
+        return [self._best(self._words(groups, fetched), top_k, names, mask) for groups in queries]
+
+    def explain(self, groups: Mapping[Group, int], position: int) -> dict[str, float]:
+        """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first."""
+        shares: dict[str, float] = {}
+        at = np.array([position])
+        for group, times in groups.items():
+            for word in self._words({group: times}):
+                share = float(self._contributions(word, at)[0])
+                if share:
+                    term = next(term for term in group if self._holds(term, position))
+                    shares[term] = shares.get(term, 0.0) + share
+        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64]:
+        """`length_norms` by position; infinite where the text is deleted, so that it scores 0."""
+        average = self.n_terms / self.n_texts if self.n_terms else 1.0
+        norms = length_norms(self.lengths, average_length=average, k1=self.k1, b=self.b)
+        if self.alive is not None:
+            norms[~self.alive] = np.inf
+        return norms
+
+    @cached_property
+    def _rough_norms(self) -> NDArray[np.floating[Any]]:
+        # a float32 has 24 bits: what is added to a far greater k1 would vanish
+        return self.norms.astype(np.float32) if self.k1 < 1e4 else self.norms
+
+    @cached_property
+    def _dead(self) -> Positions:
+        return np.empty(0, dtype=np.intp) if self.alive is None else np.flatnonzero(~self.alive)
+
+    def _words(self, groups: Mapping[Group, int], fetched: dict[Group, _Word | None] | None = None) -> list[_Word]:
+        """The words of the query that a living text holds, in the order of the query."""
+        known: dict[Group, _Word | None] = {} if fetched is None else fetched
+        words: list[_Word] = []
+        for group, times in groups.items():
+            if group not in known:
+                known[group] = self._word(group)
+            word = known[group]
+            if word is not None:
+                words.append(word._replace(times=times))
+        return words
+
+    def _word(self, group: Group) -> _Word | None:
+        found = [postings for segment in self.segments if (postings := _postings_of_any(segment, group)) is not None]
+        if not found:
+            return None
+        positions, frequencies = found[0] if len(found) == 1 else (np.concatenate([rows for rows, _ in found]), np.concatenate([counts for _, counts in found]))
+        living = len(positions) - self._count_dead(positions)
+        return _Word(positions, frequencies, inverse_document_frequency(self.n_texts, living), 1) if living else None
+
+    def _count_dead(self, positions: Rows) -> int:
+        if self.alive is None or not len(self._dead):
+            return 0
+        if len(self._dead) * _LOOKUP < len(positions):
+            return int(np.count_nonzero(_lookup(positions, self._dead)[1]))
+        return len(positions) - int(np.count_nonzero(self.alive.take(positions)))
+
+    def _best(self, words: Sequence[_Word], top_k: int, names: RowNames, mask: Mask | None) -> Found:
+        if not words:
+            return NOTHING
+        if len(words) == 1 and mask is None:
+            return self._best_of_one(words[0], top_k, names)
+        candidates = self._candidates(words, top_k, mask)
+        scores = self._scores_at(words, candidates)
+        hits = np.flatnonzero(scores)
+        return best_first(candidates[hits], scores[hits], top_k, names)
+
+    def _best_of_one(self, word: _Word, top_k: int, names: RowNames) -> Found:
+        scores = self._shares(word, word.frequencies, word.positions)
+        hits = slice(None) if self.alive is None else np.flatnonzero(scores)
+        return best_first(word.positions.astype(np.intp)[hits], scores[hits], top_k, names)
+
+    def _candidates(self, words: Sequence[_Word], top_k: int, mask: Mask | None) -> Positions:
+        """Positions, ascending, with all that can be among the best."""
+        if mask is not None and np.count_nonzero(mask) * _LOOKUP < sum(len(word.positions) for word in words):
+            return np.flatnonzero(mask)
+        if len(words) == 1:
+            positions = words[0].positions.astype(np.intp)
+            return positions if mask is None else positions[mask[positions]]
+        return self._promising(words, top_k, mask)
+
+    def _promising(self, words: Sequence[_Word], top_k: int, mask: Mask | None) -> Positions:
+        rough = self._rough_scores(words)
+        least = self._least(words, rough, top_k, mask)
+        hits = np.flatnonzero(rough >= least if least > 0 else rough)
+        if mask is not None:
+            hits = hits[mask[hits]]
+        if len(hits) <= top_k:
+            return hits
+        values = rough[hits]
+        return hits[values >= np.partition(values, -top_k)[-top_k] * (1 - _margin(words))]
+
+    def _least(self, words: Sequence[_Word], rough: NDArray[np.floating[Any]], top_k: int, mask: Mask | None) -> float:
+        """A score that `top_k` texts reach, from the texts of one word: those below it need not be looked at; 0 when no word has so many."""
+        for word in sorted(words, key=lambda word: len(word.positions)):
+            if len(word.positions) >= top_k:
+                values = rough.take(word.positions if mask is None else word.positions[mask[word.positions]])
+                if len(values) >= top_k:
+                    return float(np.partition(values, -top_k)[-top_k]) * (1 - _margin(words))
+        return 0.0
+
+    def _rough_scores(self, words: Sequence[_Word]) -> NDArray[np.floating[Any]]:
+        """Scores of all positions, but for a constant factor, with an error of `_margin` at most."""
+        norms = self._rough_norms
+        rough = np.zeros(len(norms), dtype=norms.dtype)
+        for word in words:
+            positions = word.positions.astype(np.intp)
+            counts = word.frequencies.astype(norms.dtype)
+            shares = norms.take(positions)
+            shares += counts
+            np.divide(counts, shares, out=shares)
+            shares *= norms.dtype.type(word.idf * word.times)
+            np.add.at(rough, positions, shares)  # each position once; this is what numpy does fastest
+        return rough
+
+    def _all_scores(self, words: Sequence[_Word]) -> NDArray[np.float64]:
+        scores = np.zeros(len(self.lengths))
+        for word in words:
+            scores[word.positions] += self._shares(word, word.frequencies, word.positions)
+        return scores
+
+    def _scores_at(self, words: Sequence[_Word], positions: Positions) -> NDArray[np.float64]:
+        """Scores of some positions, which ascend."""
+        scores = np.zeros(len(positions))
+        for word in words:
+            scores += self._contributions(word, positions)
+        return scores
+
+    def _contributions(self, word: _Word, positions: Positions) -> NDArray[np.float64]:
+        at, frequencies = _frequencies_at(word, positions, len(self.lengths))
+        result = np.zeros(len(positions))
+        result[at] = self._shares(word, frequencies, positions[at])
+        return result
+
+    def _shares(self, word: _Word, frequencies: Counts, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        return term_contributions(frequencies, self.norms[positions], idf=word.idf, times=word.times, k1=self.k1)
+
+    def _holds(self, term: str, position: int) -> bool:
+        found = [postings for segment in self.segments if segment.start <= position < segment.stop and (postings := segment.postings(term))]
+        return any(bool(_lookup(positions, np.array([position]))[1][0]) for positions, _ in found)
+
+
+def _margin(words: Sequence[_Word]) -> float:
+    """Relative error that sums of float32 may have, several times over."""
+    return (len(words) + 8) * 2.0**-22
+
+
+def _frequencies_at(word: _Word, positions: Positions, n_rows: int) -> tuple[Positions, Counts]:
+    """Which of the positions hold the word, as places in `positions`, and how often each does."""
+    if len(positions) * _LOOKUP < len(word.positions):
+        places, held = _lookup(word.positions, positions)
+        at = np.flatnonzero(held)
+        return at, word.frequencies[places[at]]
+    if len(word.positions) * _LOOKUP < len(positions):
+        places, held = _lookup(positions, word.positions)
+        return places[held], word.frequencies[held]
+    every = np.zeros(n_rows, dtype=word.frequencies.dtype)
+    every[word.positions] = word.frequencies
+    frequencies = every[positions]
+    at = np.flatnonzero(frequencies)
+    return at, frequencies[at]
+
+
+def _lookup(sorted_positions: NDArray[Any], wanted: NDArray[Any]) -> tuple[Positions, Mask]:
+    """Where each of the wanted positions is in a sorted list, and whether it is there at all."""
+    # searchsorted copies the list when the types differ
+    places = np.searchsorted(sorted_positions, wanted.astype(sorted_positions.dtype))
+    places[places == len(sorted_positions)] = 0
+    return places, sorted_positions[places] == wanted
+
+
+def _postings_of_any(segment: Segment, group: Group) -> tuple[Rows, Counts] | None:
+    """Postings of terms that stand for the same word: the texts that hold any, and how often they hold them together."""
+    found = [postings for term in group if (postings := segment.postings(term)) is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    rows, places = np.unique(np.concatenate([rows for rows, _ in found]), return_inverse=True)
+    together = np.bincount(places, weights=np.concatenate([frequencies for _, frequencies in found]))
+    return rows, together.astype(np.uint32)
