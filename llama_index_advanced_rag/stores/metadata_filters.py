@@ -55,11 +55,20 @@ def filterable_metadata(node: BaseNode) -> dict[str, Any]:
 def _matches_part(metadata: Mapping[str, Any], part: MetadataFilter | MetadataFilters) -> bool:
     if isinstance(part, MetadataFilters):
         return metadata_matches(metadata, part)
-    held = metadata.get(part.key)
+    return value_matches(metadata.get(part.key), part.operator, part.value)
+
+
+def value_matches(held: Any, operator: FilterOperator, value: Any) -> bool:
+    """True when what metadata hold under a key (None = nothing) satisfies one filter; see `metadata_matches`.
+
+    Example:
+        >>> value_matches(3, FilterOperator.IN, [1, 3.0]), value_matches(None, FilterOperator.NE, 1)
+        (True, True)
+    """
     if held is None:
-        return part.operator in _TRUE_OF_MISSING
+        return operator in _TRUE_OF_MISSING
     try:
-        return bool(_TESTS[part.operator](held, part.value))
+        return bool(_TESTS[operator](held, value))
     except TypeError:
         return False
 

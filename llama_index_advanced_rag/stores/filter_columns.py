@@ -1,0 +1,115 @@
+"""Metadata filters as masks over positions: each key is a column of codes, and a filter is decided once for each distinct value."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
+from numpy.typing import NDArray
+
+from llama_index_advanced_rag.stores.column_values import ColumnValues
+from llama_index_advanced_rag.stores.rows import Mask
+
+_Codes = NDArray[np.int32]
+_MISSING = -1
+
+
+class FilterColumns:
+    """The whole `MetadataFilters` algebra over the rows of one numbering, with the truth of `metadata_matches`.
+
+    A column is made when a filter first asks for its key, and continued when rows have come; the metadata are read once for
+    all new keys of a filter. Memory: 4 bytes a row and key, and the distinct values. Any thread may call; rows are never
+    changed under a position, so all states of a numbering share one object.
+
+    Args:
+        read: gives position and metadata of the rows from `start` to before `stop`, ascending; rows that are left out have
+            no metadata.
+
+    Example:
+        >>> columns = FilterColumns(lambda start, stop: iter([(0, {"year": 2020}), (1, {"year": 2023}), (2, {})]))
+        >>> columns.mask(MetadataFilters(filters=[MetadataFilter(key="year", value=2021, operator=">")]), 3).tolist()
+        [False, True, False]
+    """
+
+    def __init__(self, read: Callable[[int, int], Iterator[tuple[int, dict[str, Any]]]]) -> None:
+        self._read = read
+        self._columns: dict[str, _Column] = {}
+        self._lock = threading.Lock()
+
+    def mask(self, filters: MetadataFilters | None, n_rows: int) -> Mask:
+        """Which of the first `n_rows` rows satisfy the filters, as (n_rows,) bool; deleted rows may be among them."""
+        if filters is None or not filters.filters or not n_rows:
+            return np.ones(n_rows, dtype=bool)
+        self._cover(sorted(_keys(filters)), n_rows)
+        return self._all(filters, n_rows)
+
+    def _all(self, filters: MetadataFilters, n_rows: int) -> Mask:
+        if not filters.filters:
+            return np.ones(n_rows, dtype=bool)
+        masks = [self._all(part, n_rows) if isinstance(part, MetadataFilters) else self._one(part, n_rows) for part in filters.filters]
+        mask = masks[0]
+        for other in masks[1:]:
+            if filters.condition in (FilterCondition.OR, FilterCondition.NOT):
+                mask |= other
+            else:
+                mask &= other
+        return ~mask if filters.condition == FilterCondition.NOT else mask
+
+    def _one(self, part: MetadataFilter, n_rows: int) -> Mask:
+        codes, values = self._columns[part.key].view(n_rows)
+        return _mask_of(codes, values.truth(part.operator, part.value))
+
+    def _cover(self, keys: Sequence[str], n_rows: int) -> None:
+        with self._lock:
+            behind = [column for column in (self._columns.get(key) or _Column(key) for key in keys) if column.n_rows < n_rows]
+            if not behind:
+                return
+            start = min(column.n_rows for column in behind)
+            drafts = [(column, column.n_rows, np.full(n_rows - column.n_rows, _MISSING, dtype=np.int32)) for column in behind]
+            for position, metadata in self._read(start, n_rows):
+                for column, first, codes in drafts:
+                    if position >= first and (held := metadata.get(column.key)) is not None:
+                        codes[position - first] = column.values.code(held)
+            for column, _first, codes in drafts:
+                column.append(codes)
+                self._columns[column.key] = column
+
+
+class _Column:
+    """Codes of the values of one key by position; written under the lock of its owner."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.values = ColumnValues()
+        self.n_rows = 0
+        self._codes: _Codes = np.empty(0, dtype=np.int32)
+
+    def append(self, codes: _Codes) -> None:
+        end = self.n_rows + len(codes)
+        if end > len(self._codes):
+            larger = np.empty(max(end, len(self._codes) + len(self._codes) // 4), dtype=np.int32)
+            larger[: self.n_rows] = self._codes[: self.n_rows]
+            self._codes = larger
+        self._codes[self.n_rows : end] = codes
+        self.n_rows = end
+
+    def view(self, n_rows: int) -> tuple[_Codes, ColumnValues]:
+        return self._codes[:n_rows], self.values
+
+
+def _keys(filters: MetadataFilters) -> set[str]:
+    keys: set[str] = set()
+    for part in filters.filters:
+        keys |= _keys(part) if isinstance(part, MetadataFilters) else {part.key}
+    return keys
+
+
+def _mask_of(codes: _Codes, truth: Mask) -> Mask:
+    """The truth of each code; that of a missing value stands last, where the code -1 finds it."""
+    yes = np.flatnonzero(truth)
+    if len(yes) == 0:
+        return np.zeros(len(codes), dtype=bool)
+    if len(yes) == 1:
+        return codes == (yes[0] if yes[0] < len(truth) - 1 else _MISSING)
+    return truth[codes]
