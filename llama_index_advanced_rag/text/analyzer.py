@@ -20,6 +20,7 @@ from llama_index_advanced_rag.text.languages import (
     stem_words,
     stop_words_of,
 )
+from llama_index_advanced_rag.text.token_terms import TokenTerms
 from llama_index_advanced_rag.text.words import MAX_WORD_CHARS, Piece, Word, pieces_of, words_in
 
 __all__ = ["TextAnalyzer", "detect_language"]
@@ -132,7 +133,10 @@ class TextAnalyzer:
     def _terms(self, text: str, language: str | None) -> list[str]:
         stops, stemmer = self._stops(language), self._stemmer(language or FALLBACK)
         if self.token_pattern is None:
-            return [term for piece in pieces_of(text) for term in _piece_terms(piece, language or NONE, stemmer, stops)]
+            terms = _token_terms(language or NONE, stemmer, stops).terms_of(text)
+            if terms is None:
+                terms = [term for piece in pieces_of(text) for term in _piece_terms(piece, language or NONE, stemmer, stops)]
+            return terms
         found: list[str] = [word for word in _compiled(self.token_pattern).findall(text.lower()) if word not in stops]
         return found if stemmer == NONE else stem_words(stemmer, found)
 
@@ -168,6 +172,14 @@ def _compiled(pattern: str) -> "re.Pattern[str]":
     return compiled
 
 
+@lru_cache(maxsize=16)
+def _token_terms(language: str, stemmer: str, stops: frozenset[str]) -> TokenTerms:
+    def read_word(lower: str) -> tuple[str, ...]:
+        return () if lower in stops else (_term(Word(lower), stemmer),)
+
+    return TokenTerms(lambda piece: _read(piece, language, stemmer, stops), read_word)
+
+
 def _piece_terms(piece: Piece, language: str, stemmer: str, stops: frozenset[str]) -> tuple[str, ...]:
     reader = _read_once if len(piece[1]) <= MAX_WORD_CHARS else _read
     return reader(piece, language, stemmer, stops)
@@ -182,7 +194,7 @@ _read_once = lru_cache(maxsize=1 << 17)(_read)
 
 def _kept_words(piece: Piece, language: str, stops: frozenset[str]) -> Iterator[Word]:
     for word in words_in(piece):
-        enclitic = language in _WITH_ENCLITICS and word.last_part in stops
+        enclitic = language in _WITH_ENCLITICS and word.last_part != "" and word.last_part in stops
         if (word.literal or word.capitals or word.text not in stops) and not enclitic:
             yield word
 

@@ -145,12 +145,12 @@ def restore_accent(language: str, word: str) -> str:
 
 
 def _stemmer(name: str) -> Any:
-    """One stemmer a thread: the library's objects keep a cache that is not safe to share."""
+    """One stemmer a thread, as they are not safe to share; without the library's cache, which costs more than stemming anew."""
     held: dict[str, Any] = _stemmers.__dict__
     if name not in held:
         import Stemmer
 
-        held[name] = Stemmer.Stemmer(name)
+        held[name] = Stemmer.Stemmer(name, 0)
     return held[name]
 
 

@@ -70,20 +70,39 @@ def pieces_of(text: str) -> list[Piece]:
         >>> [surface for _, surface, _ in pieces_of("GPT-4 coûte 81,797 $.")]
         ['GPT-4', 'coûte', '81,797']
     """
-    clean = _FOOTNOTE.sub(" ", _DIGIT_SPACE.sub("", text)).translate(_CHARACTERS)
-    clean = _URL_HEAD.sub(" ", unicodedata.normalize("NFKC", clean))
-    pattern = _PIECE_OR_EMAIL if "@" in clean else _PIECE
-    found = [(match.lastgroup or "word", match.group()) for match in pattern.finditer(clean)]
+    found = cut_pieces(normalized(text))
     capitals = _lone_capitals([surface for kind, surface in found if kind == "word"])
     return [(kind, surface, next(capitals) if kind == "word" else False) for kind, surface in found]
 
 
+def normalized(text: str) -> str:
+    """The text in NFKC, with one kind of apostrophe and hyphen, without footnote marks, invisible characters and the heads of addresses."""
+    if text.isascii():
+        return _URL_HEAD.sub(" ", text.translate(_CHARACTERS)) if "`" in text or "/" in text or "." in text else text
+    clean = _FOOTNOTE.sub(" ", _DIGIT_SPACE.sub("", text)).translate(_CHARACTERS)
+    return _URL_HEAD.sub(" ", unicodedata.normalize("NFKC", clean))
+
+
+def cut_pieces(clean: str) -> list[tuple[str, str]]:
+    """Kind and characters of each piece of a normalised text, in order."""
+    pattern = _PIECE_OR_EMAIL if "@" in clean else _PIECE
+    return [(match.lastgroup or "word", match.group()) for match in pattern.finditer(clean)]
+
+
+def is_loud(surface: str) -> bool:
+    """Written in capitals, and more than one character long."""
+    return len(surface) > 1 and surface.isupper()
+
+
 def _lone_capitals(surfaces: list[str]) -> Iterator[bool]:
     """For each word, whether it is in capitals while its neighbours are not; a heading in capitals says nothing."""
-    loud = [len(surface) > 1 and surface.isupper() for surface in surfaces]
-    for position, is_loud in enumerate(loud):
+    loud = list(map(is_loud, surfaces))
+    for position, one in enumerate(loud):
+        if not one:
+            yield False
+            continue
         beside = loud[max(0, position - 1) : position] + loud[position + 1 : position + 2]
-        yield is_loud and bool(beside) and not any(beside)
+        yield bool(beside) and not any(beside)
 
 
 def words_in(piece: Piece) -> tuple[Word, ...]:
