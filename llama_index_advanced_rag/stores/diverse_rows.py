@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, RowNames
-from llama_index_advanced_rag.stores.vector_scores import Bounds, Matrix, Scores, VectorMetric, exact_similarities, products, rounding
+from llama_index_advanced_rag.stores.vector_scores import Bounds, Matrix, Scores, VectorMetric, exact_similarities, lower_floor, products, rounding
 
 _FIRST_LOOK = 256
+_LOWEST = float(np.finfo(np.float64).min)  # what is picked has -inf
 
 
 class DiverseRows:
@@ -96,17 +97,19 @@ class _Marginals:
 
     def best(self) -> tuple[float, list[int]]:
         """The highest marginal score and the places that have it."""
-        fresh = np.zeros(len(self._bound), dtype=bool)
-        best, look = -np.inf, _FIRST_LOOK
+        best, look, fresh = -np.inf, _FIRST_LOOK, np.empty(0, dtype=np.intp)
+        threshold = lower_floor(self._bound, look)
         while True:
-            stale = np.flatnonzero((self._bound >= best) & ~fresh & (self._bound > -np.inf))
+            reaching = np.flatnonzero(self._bound >= max(threshold, _LOWEST))
+            stale = np.setdiff1d(reaching, fresh, assume_unique=True)
             if not len(stale):
-                return best, np.flatnonzero((self._bound == best) & fresh).tolist()
+                return best, reaching[self._bound[reaching] == best].tolist()
             if len(stale) > look:
                 stale = stale[np.argpartition(self._bound[stale], -look)[-look:]]
             self._refresh(stale)
-            fresh[stale] = True
-            best, look = max(best, float(self._bound[stale].max())), 2 * look
+            fresh = np.concatenate([fresh, stale])
+            best = threshold = max(best, float(self._bound[stale].max()))
+            look *= 2
 
     def _refresh(self, places: Positions) -> None:
         unseen = places[~self._looked_at[places]]

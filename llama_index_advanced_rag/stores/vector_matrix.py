@@ -26,7 +26,7 @@ from llama_index_advanced_rag.stores.vector_scores import (
 
 __all__ = ["MatrixView", "VectorMetric"]
 
-_FEW = 8  # gathering rows costs about as much as multiplying eight times as many in place
+_FEW = 6  # gathering rows costs about as much as multiplying six times as many in place
 _QUERIES = 64
 
 

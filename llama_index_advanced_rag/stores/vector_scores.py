@@ -14,7 +14,7 @@ Scores = NDArray[np.float64]
 Values = NDArray[np.float32]
 
 BLOCK = 8192  # rows; 12 MB of float32 at 384 dimensions
-_HALF_BLOCK = 2048  # rows converted from float16 at a time, so that they stay in the cache
+_CACHED = 1024 * 384  # numbers copied at a time: they stay in the cache, and BLAS starts no threads for so few
 _EXACT_BLOCK = 1024
 _WIDTH = 128
 
@@ -62,7 +62,7 @@ def products(vectors: Matrix, query: Scores, positions: Positions | None = None)
         return vectors @ single
     values = np.empty(len(vectors) if positions is None else len(positions), dtype=np.float32)
     start = 0
-    for block in row_blocks(vectors, positions, _HALF_BLOCK):
+    for block in row_blocks(vectors, positions, max(1, _CACHED // max(1, vectors.shape[1]))):
         np.matmul(block, single, out=values[start : start + len(block)])
         start += len(block)
     return values
@@ -70,14 +70,25 @@ def products(vectors: Matrix, query: Scores, positions: Positions | None = None)
 
 def row_blocks(vectors: Matrix, positions: Positions | None, size: int = BLOCK) -> Iterator[Values]:
     """The rows (those at the positions) as float32, some at a time; a block is valid until the next one is asked for."""
-    count = len(vectors) if positions is None else len(positions)
-    buffer = np.empty((min(size, count), vectors.shape[1]), dtype=np.float32) if vectors.dtype != np.float32 else None
+    count, is_single = len(vectors) if positions is None else len(positions), vectors.dtype == np.float32
+    copies = not is_single or positions is not None
+    buffer = np.empty((min(size, count) if copies else 0, vectors.shape[1]), dtype=np.float32)
     for start in range(0, count, size):
-        block = vectors[start : start + size] if positions is None else vectors[positions[start : start + size]]
-        if buffer is not None:
-            np.copyto(buffer[: len(block)], block)
-            block = buffer[: len(block)]
-        yield block
+        if positions is None:
+            block = vectors[start : start + size]
+        elif is_single:
+            block = np.take(vectors, positions[start : start + size], axis=0, out=buffer[: min(size, count - start)], mode="clip")
+        else:
+            block = vectors[positions[start : start + size]]
+        yield block if is_single else _from_half(block, buffer[: len(block)])
+
+
+def _from_half(block: Matrix, out: Values) -> Values:
+    """Finite float16 as float32, three times as fast as numpy's conversion: the bits are put in their places, and the exponent made right."""
+    bits = out.view(np.int32)
+    np.left_shift(block.view(np.int16), 13, out=bits, dtype=np.int32, casting="unsafe")
+    np.bitwise_and(bits, np.int32(-0x70002000), out=bits)
+    return np.multiply(out, np.float32(2.0**112), out=out)
 
 
 def rounding(dimension: int) -> float:
