@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
     from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
     from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+    from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
     from llama_index_advanced_rag.trace import RetrievalTrace, capture_trace
     from llama_index_advanced_rag.usage import UsageLedger, capture_usage
 
@@ -30,6 +31,7 @@ _HOMES = {
     "LostInTheMiddleReorder": "postprocessors.lost_in_the_middle",
     "RetrievalMode": "modes",
     "RetrievalTrace": "trace",
+    "SQLiteKVStore": "stores.sqlite_kvstore",
     "UsageLedger": "usage",
     "capture_trace": "trace",
     "capture_usage": "usage",
@@ -45,6 +47,7 @@ __all__ = [
     "LostInTheMiddleReorder",
     "RetrievalMode",
     "RetrievalTrace",
+    "SQLiteKVStore",
     "UsageLedger",
     "capture_trace",
     "capture_usage",

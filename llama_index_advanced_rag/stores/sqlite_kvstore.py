@@ -1,10 +1,12 @@
 """A key-value store in one SQLite file, for LlamaIndex's document stores, index stores and caches."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from llama_index.core.storage.kvstore.types import DEFAULT_BATCH_SIZE, DEFAULT_COLLECTION, BaseKVStore
 from typing_extensions import Self
@@ -54,6 +56,8 @@ class SQLiteKVStore(BaseKVStore):
         if read_only and path is None:
             raise ConfigurationError("read_only=True cannot go with path=None; it needs an existing file.")
         self._file = KVStoreFile(None if path is None else Path(path), read_only=read_only)
+        # Of the tasks of a loop that wait for their turn to write, one waits in a worker thread: many would leave none to others.
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
     def from_persist_path(cls, persist_path: str) -> Self:
@@ -111,7 +115,7 @@ class SQLiteKVStore(BaseKVStore):
 
     async def aput(self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION) -> None:
         """The async twin of `put`."""
-        await self._awaited(self.put, key, val, collection)
+        await self._write(self.put, key, val, collection)
 
     def put_all(self, kv_pairs: Iterable[tuple[str, dict[str, Any]]], collection: str = DEFAULT_COLLECTION, batch_size: int = DEFAULT_BATCH_SIZE) -> None:
         """Store all pairs in one transaction, whatever `batch_size` is; of a key given twice the last value stays.
@@ -127,7 +131,7 @@ class SQLiteKVStore(BaseKVStore):
         self, kv_pairs: Iterable[tuple[str, dict[str, Any]]], collection: str = DEFAULT_COLLECTION, batch_size: int = DEFAULT_BATCH_SIZE
     ) -> None:
         """The async twin of `put_all`."""
-        await self._awaited(self.put_all, kv_pairs, collection, batch_size)
+        await self._write(self.put_all, kv_pairs, collection, batch_size)
 
     def get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
         """The dict under a key, a new one each time, or None."""
@@ -137,7 +141,7 @@ class SQLiteKVStore(BaseKVStore):
 
     async def aget(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
         """The async twin of `get`."""
-        return await self._awaited(self.get, key, collection)
+        return await self._read(self.get, key, collection)
 
     def get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """All pairs of a collection as of one instant, in the order in which the keys were first put."""
@@ -147,7 +151,7 @@ class SQLiteKVStore(BaseKVStore):
 
     async def aget_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """The async twin of `get_all`."""
-        return await self._awaited(self.get_all, collection)
+        return await self._read(self.get_all, collection)
 
     def delete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
         """Remove a key; False when it was not there."""
@@ -156,7 +160,7 @@ class SQLiteKVStore(BaseKVStore):
 
     async def adelete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
         """The async twin of `delete`."""
-        return await self._awaited(self.delete, key, collection)
+        return await self._write(self.delete, key, collection)
 
     def to_dict(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Everything as of one instant, by collection and key: what `SimpleKVStore.from_dict` takes."""
@@ -180,10 +184,16 @@ class SQLiteKVStore(BaseKVStore):
         """Close the file; the caller's open transaction is rolled back. A second call does nothing."""
         self._file.close()
 
-    async def _awaited(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._file.in_transaction:  # a worker thread might never come: writers who wait for this transaction can hold all of them
+    async def _read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self.path is None:  # one connection: a read waits like a write
+            return await self._write(method, *args, **kwargs)
+        return method(*args, **kwargs) if self._file.in_transaction else await in_thread(method, *args, **kwargs)
+
+    async def _write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._file.in_transaction:  # its owner may hold, in the thread of this loop, what a worker thread would wait for
             return method(*args, **kwargs)
-        return await in_thread(method, *args, **kwargs)
+        async with self._gates.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            return await in_thread(method, *args, **kwargs)
 
     def __repr__(self) -> str:
         options = "".join([", read_only=True" if self.read_only else "", ", closed" if self.closed else ""])
