@@ -1,4 +1,4 @@
-"""Search by embedding over any LlamaIndex vector store."""
+"""Search by embedding over any LlamaIndex vector store, and over the rows of a corpus."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -15,10 +15,11 @@ from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
-from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
 from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
+from llama_index_advanced_rag.stores.row_state import RowState
+from llama_index_advanced_rag.stores.rows import NOTHING, Found
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
@@ -26,11 +27,13 @@ _WIDEN = 10
 _Hit = tuple[BaseNode, float | None]
 
 
-class DenseRetriever(TracedRetriever):
+class DenseRetriever(RowRetriever):
     """Nodes whose embedding is nearest to the query's. No LLM call; one embedding of the query.
 
     The query is embedded with this retriever's own model, once, and the bundle that was given is not written to. An
     embedding the caller has put into the bundle is used as it is. An empty query finds nothing.
+
+    Over the vectors of a `CorpusIndex` rows are ranked, and nodes are read for the final hits only.
 
     Args:
         vector_store: any LlamaIndex vector store; scores are the similarities it reports, higher is better.
@@ -58,6 +61,7 @@ class DenseRetriever(TracedRetriever):
     """
 
     stage: ClassVar[str] = "dense"
+    probe_awaits: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -80,6 +84,7 @@ class DenseRetriever(TracedRetriever):
         self._vector_store = vector_store
         self._embed_model = embed_model
         self._nodes = nodes
+        self._space = common_space(vector_store, nodes)
         self._doc_ids = None if doc_ids is None else list(doc_ids)
         self._node_ids = None if node_ids is None else list(node_ids)
 
@@ -96,14 +101,54 @@ class DenseRetriever(TracedRetriever):
     @property
     def _is_cosine(self) -> bool:
         store = self._vector_store
-        return isinstance(store, SimpleVectorStore) or (isinstance(store, FlatVectorStore) and store.metric is VectorMetric.COSINE)
+        return isinstance(store, SimpleVectorStore) or getattr(store, "metric", None) is VectorMetric.COSINE
 
-    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def probe(self, query_bundle: QueryBundle) -> Sequence[float] | None:
+        """The embedding of the query."""
         if self._finds_nothing(query_bundle):
-            return []
-        embedding = query_bundle.embedding
+            return None
+        if query_bundle.embedding is not None:
+            return query_bundle.embedding
+        return self._embed_model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
+
+    async def aprobe(self, query_bundle: QueryBundle) -> Sequence[float] | None:
+        """The async twin of `probe`."""
+        if self._finds_nothing(query_bundle):
+            return None
+        if query_bundle.embedding is not None:
+            return query_bundle.embedding
+        return await aembed_query(self._embed_model, query_bundle.embedding_strs)
+
+    def probes(self, query_bundles: Sequence[QueryBundle]) -> list[Sequence[float] | None]:
+        """The embeddings of several queries; equal questions are embedded once."""
+        known: dict[tuple[str, ...], Sequence[float] | None] = {}
+        found: list[Sequence[float] | None] = []
+        for bundle in query_bundles:
+            texts = tuple(bundle.embedding_strs)
+            if bundle.embedding is None and texts not in known:
+                known[texts] = self.probe(bundle)
+            found.append(known[texts] if bundle.embedding is None else self.probe(bundle))
+        return found
+
+    def rank(self, state: RowState, probes: Sequence[Sequence[float]]) -> list[Found]:
+        """The most similar rows for each embedding."""
+        matrix = state.matrix
+        if matrix is None:
+            return [NOTHING] * len(probes)
+        queries = [matrix.checked_query(probe) for probe in probes]
+        mask = state.mask(self._filters, node_ids=self._node_ids, doc_ids=self._doc_ids)
+        if len(queries) == 1:
+            return [matrix.top(queries[0], top_k=self._similarity_top_k, names=state.names, mask=mask)]
+        return matrix.top_batch(queries, top_k=self._similarity_top_k, names=state.names, mask=mask)
+
+    def row_evidence(self, state: RowState, probe: Sequence[float], hits: Sequence[RowHit]) -> list[Evidence]:
+        """The similarity of each hit."""
+        return self._evidence([(hit.node, hit.score) for hit in hits])
+
+    def _find_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        embedding = self.probe(query_bundle)
         if embedding is None:
-            embedding = self._embed_model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
+            return []
         template, top_k = self._store_query(query_bundle, embedding), self._similarity_top_k
         while True:
             hits = self._answer(replace(template, similarity_top_k=top_k))
@@ -111,12 +156,10 @@ class DenseRetriever(TracedRetriever):
                 return self._ranked(hits)
             top_k *= _WIDEN
 
-    async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if self._finds_nothing(query_bundle):
-            return []
-        embedding = query_bundle.embedding
+    async def _afind_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        embedding = await self.aprobe(query_bundle)
         if embedding is None:
-            embedding = await aembed_query(self._embed_model, query_bundle.embedding_strs)
+            return []
         template, top_k = await in_thread(self._store_query, query_bundle, embedding), self._similarity_top_k
         while True:
             hits = await self._aanswer(replace(template, similarity_top_k=top_k))
@@ -208,17 +251,18 @@ class DenseRetriever(TracedRetriever):
         if any(score is not None for _, score in allowed):
             allowed.sort(key=lambda hit: (-_or_lowest(hit[1]), sort_key(hit[0])))
         allowed = allowed[: self._similarity_top_k]
-        self._explain(allowed)
+        trace = current_trace()
+        if trace is not None:
+            trace.evidence += self._evidence(allowed)
         return [NodeWithScore(node=node, score=score) for node, score in allowed]
 
-    def _explain(self, hits: Sequence[_Hit]) -> None:
-        trace = current_trace()
-        if trace is None:
-            return
+    def _evidence(self, hits: Sequence[_Hit]) -> list[Evidence]:
         measure = "cosine" if self._is_cosine else "similarity"
+        found: list[Evidence] = []
         for rank, (node, score) in enumerate(hits, start=1):
             why = f"place {rank} in {type(self._vector_store).__name__}" if score is None else f"{measure} {score:.2f}"
-            trace.add(Evidence(node.node_id, self.stage, rank, score, why))
+            found.append(Evidence(node.node_id, self.stage, rank, score, why))
+        return found
 
     def __repr__(self) -> str:
         return f"DenseRetriever({type(self._vector_store).__name__}, {self._embed_model.model_name!r}, similarity_top_k={self._similarity_top_k})"

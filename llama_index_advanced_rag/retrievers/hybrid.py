@@ -1,8 +1,7 @@
 """Several retrievers side by side, their lists fused into one."""
 
-import copy
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 
 from llama_index.core import PromptTemplate, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -11,23 +10,28 @@ from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
-from llama_index.core.schema import IndexNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
-from llama_index_advanced_rag._choices import parse_choice, whole_number
+from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, run_all
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.prompts import MULTI_QUERY, MULTI_QUERY_PROMPT
-from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode, fuse, fuse_reciprocal_rank
+from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
-from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
-from llama_index_advanced_rag.retrievers.children import Child, Errand, errand, make_children, named
+from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
+from llama_index_advanced_rag.retrievers.children import Child, make_children, named
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.errands import Errand, is_empty, make_errands, took_part
+from llama_index_advanced_rag.retrievers.fusing import Id, ListFusion, Ranked, fusion_evidence
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.multi_query import aother_queries, other_queries
+from llama_index_advanced_rag.retrievers.row_hybrid import RowFusion, RowHybrid, children_space
+from llama_index_advanced_rag.retrievers.row_search import Seen, finds_like, read_ids, scored_nodes
 from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort_key
-from llama_index_advanced_rag.trace import Evidence, current_trace, report
+from llama_index_advanced_rag.stores.row_state import RowSpace
+from llama_index_advanced_rag.trace import current_trace
 
 CHILD_TOP_N = 100
 
@@ -43,6 +47,9 @@ class HybridRetriever(TracedRetriever):
     only when all fail. Each retriever gets a query bundle of its own, so an embedding made by one never reaches another;
     one that the caller has set is passed on while at most one embedding model is among them. The same node found by two
     retrievers is one node. No LLM call, or one per query when `num_queries` > 1. An empty query finds nothing.
+
+    Dense and lexical search over one `CorpusIndex` read one state of it, fuse rows, and build nodes for the final hits only.
+    LlamaIndex's retrieval events are then those of the hybrid; its parts send none, as they build no nodes.
 
     Scores, higher is better: `reciprocal_rank` above 0 and at most sum of weights x queries / (rrf_k + 1); other modes 0 to 1.
 
@@ -103,8 +110,7 @@ class HybridRetriever(TracedRetriever):
         super().__init__(
             similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
         )
-        self._fusion = _checked_fusion(fusion, weights, rrf_k, guard)
-        self._rrf_k, self._guard = rrf_k, guard
+        self._fusion = ListFusion.checked(fusion, weights=weights, rrf_k=rrf_k, guard=guard)
         self._children = make_children(named(retrievers), weights=weights, score_ranges=score_ranges, child_top_n=child_top_n, timeout_s=timeout_s)
         self._num_queries = whole_number("num_queries", num_queries)
         if llm is None and num_queries > 1:
@@ -156,9 +162,20 @@ class HybridRetriever(TracedRetriever):
     @property
     def score_range(self) -> ScoreRange:
         """The least and the most a fused score can be."""
-        if self._fusion is not FusionMode.RECIPROCAL_RANK:
+        if self._fusion.mode is not FusionMode.RECIPROCAL_RANK:
             return ScoreRange(0.0, 1.0)
-        return ScoreRange(0.0, sum(child.weight for child in self._children) * self._num_queries / (self._rrf_k + 1))
+        return ScoreRange(0.0, sum(child.weight for child in self._children) * self._num_queries / (self._fusion.rrf_k + 1))
+
+    @property
+    def row_space(self) -> RowSpace | None:
+        """The rows that all retrievers search by position; None when one searches elsewhere, or texts decide what counts as one node."""
+        if self._identity != "node_id" or not finds_like(type(self), HybridRetriever):
+            return None
+        return children_space(self._asked)
+
+    @property
+    def _asked(self) -> list[Child]:
+        return [child for child in self._children if child.weight > 0]
 
     def _get_prompts(self) -> PromptDictType:
         return {MULTI_QUERY: self._query_gen_prompt}
@@ -170,47 +187,67 @@ class HybridRetriever(TracedRetriever):
         return dict(self.retrievers)
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if _is_empty(query_bundle):
+        if is_empty(query_bundle):
             return []
-        others: list[str] = []
-        if self._llm is not None and self._num_queries > 1:
-            others = other_queries(self._llm, self._query_gen_prompt, query_bundle.query_str, self._num_queries - 1)
-        errands = self._errands(query_bundle, others)
+        space, errands = self._seen_space(), self._errands(query_bundle, self._others(query_bundle))
+        if space is not None:
+            return self._row_hits(self._rows(space).find(errands, space.nodes_at))
         return self._finish(errands, run_all([item.run for item in errands], timeouts_s=[item.child.timeout_s for item in errands]))
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if _is_empty(query_bundle):
+        if is_empty(query_bundle):
             return []
-        others: list[str] = []
-        if self._llm is not None and self._num_queries > 1:
-            others = await aother_queries(self._llm, self._query_gen_prompt, query_bundle.query_str, self._num_queries - 1)
-        errands = self._errands(query_bundle, others)
+        space, errands = self.row_space, self._errands(query_bundle, await self._aothers(query_bundle))
+        if space is not None:
+            return await self._rows(space).afind(errands, space.nodes_at, begin=self._seen_space, then=self._row_hits)
         return self._finish(errands, await arun_all([item.arun for item in errands], timeouts_s=[item.child.timeout_s for item in errands]))
 
+    def _find_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        space = self._seen_space()
+        if space is None or is_empty(query_bundle):
+            return None if space is None else []
+        return _row_ids(self._rows(space).find(self._errands(query_bundle, self._others(query_bundle)), read_ids))
+
+    async def _afind_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        space = self.row_space
+        if space is None or is_empty(query_bundle):
+            return None if space is None else []
+        errands = self._errands(query_bundle, await self._aothers(query_bundle))
+        return await self._rows(space).afind(errands, read_ids, begin=self._seen_space, then=_row_ids)
+
+    def _find_batch(self, query_bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]] | None:
+        space = self._seen_space()
+        if space is None or self._num_queries > 1 or any(child.timeout_s is not None for child in self._asked):
+            return None
+        asked = {place: self._errands(bundle, ()) for place, bundle in enumerate(query_bundles) if not is_empty(bundle)}
+        seen = self._rows(space).find_batch(list(asked.values()), space.nodes_at)
+        found = dict(zip(asked, scored_nodes([fusion.fused for fusion in seen.result], seen.at), strict=True))
+        return [found.get(place, []) for place in range(len(query_bundles))]
+
+    def _seen_space(self) -> RowSpace | None:
+        """The space to search, after a look for what others have written if this retriever or one of its parts is to."""
+        space = self.row_space
+        if space is not None:
+            self._see_changes()
+            for child in self._asked:
+                cast("TracedRetriever", child.retriever)._see_changes()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return space
+
+    def _others(self, query_bundle: QueryBundle) -> list[str]:
+        return other_queries(self._llm, self._query_gen_prompt, query_bundle.query_str, self._num_queries - 1)
+
+    async def _aothers(self, query_bundle: QueryBundle) -> list[str]:
+        return await aother_queries(self._llm, self._query_gen_prompt, query_bundle.query_str, self._num_queries - 1)
+
+    def _rows(self, space: RowSpace) -> RowHybrid:
+        return RowHybrid(space, self._fusion, self._similarity_top_k)
+
     def _errands(self, query_bundle: QueryBundle, others: Sequence[str]) -> list[Errand]:
-        asked = [child for child in self._children if child.weight > 0]
-        models = {id(child.embed_model) for child in asked if child.embed_model is not None}
-        if query_bundle.embedding is not None and len(models) > 1:
-            report("info", "The embedding in the query bundle is not used: the retrievers have different embedding models, and each embeds the query itself.")
-        traced = current_trace() is not None
-        errands: list[Errand] = []
-        for number, query in enumerate([query_bundle, *others], start=1):
-            for child in asked:
-                bundle = QueryBundle(query) if isinstance(query, str) else _bundle_for_one(query, keep_embedding=len(models) <= 1)
-                label = child.name if number == 1 else f"{child.name}[query {number}]"
-                top_n = child.top_n or max(CHILD_TOP_N, self._similarity_top_k)
-                errands.append(errand(child, bundle, label=label, top_n=top_n, filters=self._filters, traced=traced))
-        return errands
+        return make_errands(self._asked, query_bundle, others, least_top_n=max(CHILD_TOP_N, self._similarity_top_k), filters=self._filters)
 
     def _finish(self, errands: Sequence[Errand], outcomes: Sequence[Outcome[list[NodeWithScore]]]) -> list[NodeWithScore]:
-        _join_traces(errands, outcomes)
-        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-        if len(errors) == len(outcomes):
-            raise next((error for error in errors if not isinstance(error, TimeoutError)), errors[0])
-        for item, outcome in zip(errands, outcomes, strict=True):
-            if outcome.error is not None:
-                report("warning", f"Retriever {item.label!r} failed and was left out: {type(outcome.error).__name__}: {outcome.error}")
-        return self._fused([(item, outcome.value or []) for item, outcome in zip(errands, outcomes, strict=True) if outcome.ok])
+        kept = took_part(errands, outcomes)
+        return self._fused([(item, outcome.value or []) for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep])
 
     def _fused(self, found: Sequence[_Found]) -> list[NodeWithScore]:
         first: dict[str, NodeWithScore] = {}
@@ -222,71 +259,36 @@ class HybridRetriever(TracedRetriever):
                 first.setdefault(key, hit)
                 ranked.setdefault(key, None if hit.score is None else float(hit.score))
             lists.append(list(ranked.items()))
-        order = {key: sort_key(hit.node) for key, hit in first.items()}
-        fused = self._fuse([item.child for item, _ in found], lists, order)[: self._similarity_top_k]
-        self._explain([(key, first[key], score) for key, score in fused], [(item.label, ranked) for (item, _), ranked in zip(found, lists, strict=True)])
+
+        def ordered(scores: Mapping[str, float], limit: int | None) -> list[tuple[str, float]]:
+            return sorted(scores.items(), key=lambda item: (-item[1], sort_key(first[item[0]].node)))[:limit]
+
+        fused = self._fusion.fuse([item.child for item, _ in found], lists, ordered, self._similarity_top_k)
+        self._explain(fused, [(item.label, ranked) for (item, _), ranked in zip(found, lists, strict=True)], lambda key: first[key].node.node_id)
         return [NodeWithScore(node=first[key].node, score=score) for key, score in fused]
 
-    def _fuse(self, children: Sequence[Child], lists: Sequence[list[tuple[str, float | None]]], order: Mapping[str, str]) -> list[tuple[str, float]]:
-        if self._fusion is not FusionMode.GUARDED:
-            return fuse(
-                self._fusion,
-                lists,
-                weights=[child.weight for child in children],
-                ranges=[child.own_range for child in children],
-                natural_ranges=[child.natural_range for child in children],
-                k=self._rrf_k,
-                tie_key=order.__getitem__,
-            )
-        by_child: dict[str, list[list[str]]] = {}
-        for child, ranked in zip(children, lists, strict=True):
-            by_child.setdefault(child.name, []).append([key for key, _ in ranked])
-        finished = [fuse_reciprocal_rank(rankings, k=self._rrf_k, tie_key=order.__getitem__) for rankings in by_child.values()]
-        return fuse(self._fusion, finished, guard=self._guard)
+    def _row_hits(self, seen: Seen[RowFusion, BaseNode]) -> list[NodeWithScore]:
+        fusion = seen.result
+        for item, found in zip(fusion.errands, fusion.founds, strict=True):
+            item.explain(seen.state, found, seen.at)
+        fused = [(position, score) for position, score in fusion.fused if position in seen.at]
+        labelled = [(item.errand.label, ranked) for item, ranked in zip(fusion.errands, fusion.lists, strict=True)] if current_trace() is not None else []
+        self._explain(fused, labelled, lambda position: seen.at[position].node_id)
+        return [NodeWithScore(node=seen.at[position], score=score) for position, score in fused]
 
     def _key(self, hit: NodeWithScore) -> str:
         text = hit.node.get_content(metadata_mode=MetadataMode.NONE).strip() if self._identity == "content" else ""
         return f"text {text}" if text else hit.node.node_id
 
-    def _explain(self, results: Sequence[tuple[str, NodeWithScore, float]], lists: Sequence[tuple[str, Sequence[tuple[str, float | None]]]]) -> None:
+    def _explain(self, results: Sequence[tuple[Id, float]], lists: Sequence[tuple[str, Ranked[Id]]], node_id: Callable[[Id], str]) -> None:
         trace = current_trace()
-        if trace is None:
-            return
-        places = {label: {key: (rank, score) for rank, (key, score) in enumerate(ranked, start=1)} for label, ranked in lists}
-        for rank, (key, hit, score) in enumerate(results, start=1):
-            seen = {label: ranked[key] for label, ranked in places.items() if key in ranked}
-            why = ", ".join(f"{label} #{place}" if value is None else f"{label} #{place} ({value:.3g})" for label, (place, value) in seen.items())
-            details = {label: {"rank": place, "score": value} for label, (place, value) in seen.items()}
-            trace.add(Evidence(hit.node.node_id, self.stage, rank, score, why, details))
+        if trace is not None:
+            trace.evidence += fusion_evidence(self.stage, results, lists, node_id)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{child.name}={child.retriever!r}" for child in self._children)
-        return f"HybridRetriever({parts}, fusion={self._fusion.value!r}, similarity_top_k={self._similarity_top_k})"
+        return f"HybridRetriever({parts}, fusion={self._fusion.mode.value!r}, similarity_top_k={self._similarity_top_k})"
 
 
-def _checked_fusion(fusion: FusionMode | str, weights: object, rrf_k: int, guard: int) -> FusionMode:
-    mode = parse_choice(FusionMode, fusion, argument="fusion")
-    if mode is FusionMode.GUARDED and weights is not None:
-        raise ConfigurationError(f"weights {weights!r} have no effect with fusion='guarded'. Leave them out, or set guard.")
-    if rrf_k < 0 or guard < 0:
-        raise ConfigurationError(f"rrf_k is {rrf_k!r} and guard is {guard!r}. Both must be at least 0.")
-    return mode
-
-
-def _is_empty(bundle: QueryBundle) -> bool:
-    return bundle.embedding is None and not any(text.strip() for text in [bundle.query_str, *bundle.embedding_strs])
-
-
-def _bundle_for_one(bundle: QueryBundle, *, keep_embedding: bool) -> QueryBundle:
-    own = own_bundle(bundle)
-    own.custom_embedding_strs = copy.copy(bundle.custom_embedding_strs)
-    own.embedding = copy.copy(bundle.embedding) if keep_embedding else None
-    return own
-
-
-def _join_traces(errands: Sequence[Errand], outcomes: Sequence[Outcome[list[NodeWithScore]]]) -> None:
-    trace = current_trace()
-    for item, outcome in zip(errands, outcomes, strict=True):
-        part = item.finished_trace(late=isinstance(outcome.error, TimeoutError))
-        if trace is not None and part is not None:
-            trace.children.append(part)
+def _row_ids(seen: Seen[RowFusion, str]) -> ScoredIds:
+    return [(seen.at[position], score) for position, score in seen.result.fused if position in seen.at]

@@ -1,9 +1,9 @@
 """Search by words: BM25 with language-aware terms, over nodes that come and go."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.indices.base import BaseIndex
@@ -12,14 +12,17 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
+from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
-from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
 from llama_index_advanced_rag.stores._lexical_folder import read_lexical_folder, write_lexical_folder
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import DictNodeSource, DocstoreNodeSource, NodeSource, read_docstore_nodes, read_index_nodes, sort_key
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
+from llama_index_advanced_rag.stores.row_state import RowState
+from llama_index_advanced_rag.stores.rows import Found
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
@@ -27,13 +30,21 @@ _WIDEN = 4
 _BATCH = 1000
 
 
-class LexicalRetriever(TracedRetriever):
+class _Words(NamedTuple):
+    """A question, and for each of its words the terms that it may have, with how often it occurs."""
+
+    query: str
+    groups: Counter[tuple[str, ...]]
+
+
+class LexicalRetriever(RowRetriever):
     """Nodes that share words with the query, by BM25. No LLM call and no embedding.
 
     What is searched is `node.get_content(MetadataMode.EMBED)`, as the embedding model would see it. Scores are > 0 without an upper
     bound, higher is better; a node without a word of the query is never returned, so the result can be shorter than
     `similarity_top_k`. Filters restrict the nodes before the cut; scores are those of the whole corpus, filtered or not.
-    `with_filters` and `with_top_k` give the same retriever under other settings, for one query say.
+    `with_filters` and `with_top_k` give the same retriever under other settings, for one query say. Over a `CorpusIndex` rows
+    are ranked, and nodes are read for the final hits only.
 
     Args:
         postings: the word index.
@@ -68,6 +79,7 @@ class LexicalRetriever(TracedRetriever):
         )
         self._postings = postings
         self._nodes = nodes
+        self._space = common_space(postings, nodes)
         self._added = DictNodeSource()
 
     @classmethod
@@ -140,8 +152,8 @@ class LexicalRetriever(TracedRetriever):
 
     def add_nodes(self, nodes: Sequence[BaseNode]) -> None:
         """Make nodes searchable; a known node id is replaced. The retriever of a `CorpusIndex` follows its index by itself."""
-        self._added.add(nodes)
         self._index(nodes)
+        self._added.add(nodes)
 
     def delete_nodes(self, node_ids: Iterable[str]) -> None:
         """Make nodes unsearchable; unknown ids are ignored."""
@@ -190,7 +202,31 @@ class LexicalRetriever(TracedRetriever):
         for start in range(0, len(node_ids), _BATCH):
             yield from self._read_nodes(node_ids[start : start + _BATCH]).values()
 
-    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def probe(self, query_bundle: QueryBundle) -> _Words | None:
+        """The words of the query."""
+        groups = Counter(self.analyzer.query_groups(query_bundle.query_str))
+        return _Words(query_bundle.query_str, groups) if groups else None
+
+    def rank(self, state: RowState, probes: Sequence[_Words]) -> list[Found]:
+        """The rows with the highest BM25 scores for each question."""
+        mask, postings = state.mask(self._filters), state.postings
+        if len(probes) == 1:
+            return [postings.top(probes[0].groups, top_k=self._similarity_top_k, names=state.names, mask=mask)]
+        return postings.top_batch([probe.groups for probe in probes], top_k=self._similarity_top_k, names=state.names, mask=mask)
+
+    def row_evidence(self, state: RowState, probe: _Words, hits: Sequence[RowHit]) -> list[Evidence]:
+        """The words that each hit shares with the question, with what each adds to the score."""
+        surfaces = self.analyzer.query_surfaces(probe.query)
+        shares = [state.postings.explain(probe.groups, hit.position) for hit in hits]
+        return [
+            Evidence(hit.node.node_id, self.stage, rank, hit.score, _why(words, surfaces), words)
+            for rank, (hit, words) in enumerate(zip(hits, shares, strict=True), start=1)
+        ]
+
+    async def _afind_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await in_thread(self._find_nodes, query_bundle)
+
+    def _find_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = query_bundle.query_str
         found, missing = self._search(query)
         known: set[str] = set()

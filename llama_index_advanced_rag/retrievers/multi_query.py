@@ -18,8 +18,10 @@ _ITEM = re.compile(r"^\s*(?:\d+\s*[.):]|[-*•])\s+(\S.*)$")
 _QUOTED = re.compile(r"^[\"'«“„`]\s*(.*?)\s*[\"'»”“`]$")
 
 
-def other_queries(llm: LLM, prompt: BasePromptTemplate, query: str, count: int) -> list[str]:
-    """At most `count` other wordings of a query. One LLM call; if it fails, none, and the trace says why."""
+def other_queries(llm: LLM | None, prompt: BasePromptTemplate, query: str, count: int) -> list[str]:
+    """At most `count` other wordings of a query. One LLM call; if it fails, none, and the trace says why. None and no call without an LLM."""
+    if llm is None or count < 1:
+        return []
     try:
         answer = usage.predict(llm, MULTI_QUERY, prompt, num_queries=count, query_str=query)
     except Exception as error:  # noqa: BLE001 - the original query goes on alone, and the trace says so
@@ -27,8 +29,10 @@ def other_queries(llm: LLM, prompt: BasePromptTemplate, query: str, count: int) 
     return _accepted(answer, query, count)
 
 
-async def aother_queries(llm: LLM, prompt: BasePromptTemplate, query: str, count: int) -> list[str]:
+async def aother_queries(llm: LLM | None, prompt: BasePromptTemplate, query: str, count: int) -> list[str]:
     """The async twin of `other_queries`."""
+    if llm is None or count < 1:
+        return []
     try:
         answer = await usage.apredict(llm, MULTI_QUERY, prompt, num_queries=count, query_str=query)
     except Exception as error:  # noqa: BLE001 - the original query goes on alone, and the trace says so

@@ -1,0 +1,239 @@
+"""Search by position: what retrievers over one corpus share. They read one state of its rows, and build nodes for the final hits only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+
+import numpy as np
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
+from llama_index_advanced_rag.stores.node_source import own_copy
+from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
+from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions
+from llama_index_advanced_rag.trace import Evidence, current_trace, report
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+ATTEMPTS = 3
+
+
+class RowHit(NamedTuple):
+    """One hit with its node."""
+
+    position: int
+    score: float
+    node: BaseNode
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[S, T]):
+    """What a search found, the state it read, and what stands at the positions that were to be read; a row deleted since is not there."""
+
+    state: RowState
+    result: S
+    at: Mapping[int, T]
+
+
+def common_space(part: object, nodes: object) -> RowSpace | None:
+    """The corpus whose rows a store searches, if it is also where the nodes come from; else None."""
+    space = getattr(part, "row_space", None)
+    return cast(RowSpace, space) if space is not None and space is nodes else None
+
+
+def search_and_read(
+    space: RowSpace,
+    search: Callable[[RowState], S],
+    wanted: Callable[[S], Positions],
+    read: Callable[[RowState, Positions], Sequence[T | None]],
+    *,
+    state: RowState | None = None,
+) -> Seen[S, T]:
+    """Search a state and read what was found; when some of it has been deleted meanwhile, search the next state.
+
+    The third attempt searches while nothing can change, so it finds all. A row without a node then is a fault of the index; it is
+    left out, which the trace says.
+
+    Args:
+        space: gives the states.
+        search: finds something in a state.
+        wanted: the positions to read.
+        read: what stands at positions; None for a row that is gone.
+        state: where to begin; None = the state of this moment.
+    """
+    for _ in range(ATTEMPTS - 1):
+        seen, gone = _seen(space.state() if state is None else state, search, wanted, read)
+        if not gone:
+            return seen
+        space.refresh()
+        state = None
+    with space.frozen():
+        seen, gone = _seen(space.state(), search, wanted, read)
+    if gone:
+        report("warning", f"{gone} rows that were found have no node and were left out. index.verify(repair=True) mends it.")
+    return seen
+
+
+def _seen(
+    state: RowState, search: Callable[[RowState], S], wanted: Callable[[S], Positions], read: Callable[[RowState, Positions], Sequence[T | None]]
+) -> tuple[Seen[S, T], int]:
+    """One search, and how many of the rows it wanted are gone."""
+    result = search(state)
+    positions = wanted(result)
+    items = read(state, positions)
+    at = {position: item for position, item in zip(positions.tolist(), items, strict=True) if item is not None}
+    return Seen(state, result, at), len(items) - len(at)
+
+
+def read_ids(state: RowState, positions: Positions) -> list[str | None]:
+    """The node ids at positions."""
+    return state.names.node_ids(positions)
+
+
+def distinct(founds: Sequence[Found]) -> Positions:
+    """All positions of several results, each once."""
+    return np.unique(np.concatenate([found.positions for found in founds])) if founds else NOTHING.positions
+
+
+def pairs(found: Found) -> list[tuple[int, float]]:
+    """Positions and scores, best first."""
+    return list(zip(found.positions.tolist(), found.scores.tolist(), strict=True))
+
+
+def hits_at(found: Found, at: Mapping[int, BaseNode]) -> list[RowHit]:
+    """The hits whose nodes are there, best first."""
+    return [RowHit(position, score, at[position]) for position, score in pairs(found) if position in at]
+
+
+def scored_nodes(ranked: Sequence[Sequence[tuple[int, float]]], at: Mapping[int, BaseNode]) -> list[list[NodeWithScore]]:
+    """The hits of several queries; a node that two queries found is copied, so that each result can be written to."""
+    given: set[int] = set()
+
+    def node_at(position: int) -> BaseNode:
+        node = own_copy(at[position]) if position in given else at[position]
+        given.add(position)
+        return node
+
+    return [[NodeWithScore(node=node_at(position), score=score) for position, score in hits if position in at] for hits in ranked]
+
+
+@cache
+def finds_like(kind: type[TracedRetriever], home: type[TracedRetriever]) -> bool:
+    """True when a class searches with the methods of `home`, so that what is found another way than through them is the same."""
+    return all(_definer(kind, name) is _definer(home, name) for name in ("_find", "_afind", "_retrieve", "_aretrieve"))
+
+
+def _definer(kind: type, name: str) -> type:
+    return next(base for base in kind.__mro__ if name in vars(base))
+
+
+class RowRetriever(TracedRetriever):
+    """A retriever that ranks rows where its store and its nodes are those of one corpus, and nodes where they are not.
+
+    A child implements the ranking of rows (`probe`, `rank`, `row_evidence`) and of nodes (`_find_nodes`, `_afind_nodes`). They are
+    not marked abstract: LlamaIndex wraps each implementation of an abstract method in a span, which costs more than they do.
+
+    Attributes:
+        probe_awaits: making the probe asks a model, so that `aprobe` is awaited; else `probe` is called in the thread of the search.
+    """
+
+    probe_awaits: ClassVar[bool] = False
+    _space: RowSpace | None = None
+
+    @property
+    def row_space(self) -> RowSpace | None:
+        """The rows that are searched by position; None where nodes are searched, as in a subclass that finds in its own way."""
+        return self._space if finds_like(type(self), RowRetriever) else None
+
+    def probe(self, query_bundle: QueryBundle) -> Any:
+        """What is looked for in any state; None when the query can find nothing."""
+        raise NotImplementedError
+
+    async def aprobe(self, query_bundle: QueryBundle) -> Any:
+        """The async twin of `probe`."""
+        return await in_thread(self.probe, query_bundle)
+
+    def probes(self, query_bundles: Sequence[QueryBundle]) -> list[Any]:
+        """`probe` of several queries."""
+        return [self.probe(bundle) for bundle in query_bundles]
+
+    def rank(self, state: RowState, probes: Sequence[Any]) -> list[Found]:
+        """The best rows for each probe that is not None, under this retriever's filters; at most `similarity_top_k` each."""
+        raise NotImplementedError
+
+    def row_evidence(self, state: RowState, probe: Any, hits: Sequence[RowHit]) -> list[Evidence]:
+        """Why each hit was found."""
+        raise NotImplementedError
+
+    def _find_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """`_find` over nodes."""
+        raise NotImplementedError
+
+    async def _afind_nodes(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The async twin of `_find_nodes`."""
+        raise NotImplementedError
+
+    def ranked(self, state: RowState, probes: Sequence[Any]) -> list[Found]:
+        """`rank`, and nothing for a probe that is None."""
+        asked = [probe for probe in probes if probe is not None]
+        founds = iter(self.rank(state, asked) if asked else [])
+        return [NOTHING if probe is None else next(founds) for probe in probes]
+
+    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self.row_space is None:
+            return self._find_nodes(query_bundle)
+        self._see_changes()
+        return self._row_hits(self.row_space, self.probe(query_bundle))
+
+    async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if self.row_space is None:
+            return await self._afind_nodes(query_bundle)
+        if not self.probe_awaits:
+            return await in_thread(self._find, query_bundle)
+        return await in_thread(self._fresh, self._row_hits, self.row_space, await self.aprobe(query_bundle))
+
+    def _find_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        if self.row_space is None:
+            return None
+        self._see_changes()
+        return self._row_ids(self.row_space, self.probe(query_bundle))
+
+    async def _afind_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        if self.row_space is None or not self.probe_awaits:
+            return None if self.row_space is None else await in_thread(self._find_ids, query_bundle)
+        return await in_thread(self._fresh, self._row_ids, self.row_space, await self.aprobe(query_bundle))
+
+    def _find_batch(self, query_bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]] | None:
+        if self.row_space is None:
+            return None
+        self._see_changes()
+        probes, space = self.probes(query_bundles), self.row_space
+        seen = search_and_read(space, lambda state: self.ranked(state, probes), distinct, space.nodes_at)
+        return scored_nodes([pairs(found) for found in seen.result], seen.at)
+
+    def _fresh(self, find: Callable[[RowSpace, Any], T], space: RowSpace, probe: Any) -> T:
+        self._see_changes()
+        return find(space, probe)
+
+    def _row_hits(self, space: RowSpace, probe: Any) -> list[NodeWithScore]:
+        if probe is None:
+            return []
+        seen = search_and_read(space, lambda state: self.rank(state, [probe])[0], _positions, space.nodes_at)
+        hits = hits_at(seen.result, seen.at)
+        trace = current_trace()
+        if trace is not None:
+            trace.evidence += self.row_evidence(seen.state, probe, hits)
+        return [NodeWithScore(node=hit.node, score=hit.score) for hit in hits]
+
+    def _row_ids(self, space: RowSpace, probe: Any) -> ScoredIds:
+        if probe is None:
+            return []
+        seen = search_and_read(space, lambda state: self.rank(state, [probe])[0], _positions, read_ids)
+        return [(seen.at[position], score) for position, score in pairs(seen.result) if position in seen.at]
+
+
+def _positions(found: Found) -> Positions:
+    return found.positions
