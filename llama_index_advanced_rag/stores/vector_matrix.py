@@ -125,6 +125,8 @@ class MatrixView:
 
     def _top_of_some(self, queries: Scores, top_k: int, names: RowNames, mask: Mask | None) -> list[Found]:
         chosen, allowed = self._choice(mask)
+        if chosen is not None and not len(chosen):
+            return [NOTHING] * len(queries)
         singles = queries.astype(np.float32)
         candidates = Candidates(len(queries), top_k, np.array([self._error(query) for query in queries], dtype=np.float32))
         start = 0
