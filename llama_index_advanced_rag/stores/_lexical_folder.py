@@ -18,7 +18,7 @@ from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MANIFEST = "lexical.json"
 
 
@@ -33,12 +33,12 @@ def write_lexical_folder(path: Path, postings: PostingsStore, nodes: Iterable[Ba
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path) as unfinished:
             folder = Path(unfinished)
-            postings.save(folder / "postings.npz")
+            postings.save(folder / "postings.arrays")
             with (folder / "nodes.jsonl").open("w", encoding="utf-8", newline="\n") as file:
                 file.writelines(map(_line, nodes))
                 file.flush()
                 os.fsync(file.fileno())
-            files = {kind: _placed(folder / kind, path) for kind in ("postings.npz", "nodes.jsonl")}
+            files = {kind: _placed(folder / kind, path) for kind in ("postings.arrays", "nodes.jsonl")}
             manifest = folder / _MANIFEST
             manifest.write_text(json.dumps({"version": FORMAT_VERSION, "files": files, "settings": settings}, indent=2), encoding="utf-8")
             manifest.replace(path / _MANIFEST)
@@ -64,7 +64,7 @@ def read_lexical_folder(path: Path) -> tuple[PostingsStore, list[BaseNode], dict
             raise IndexFormatError(f"{str(path / name)!r} is missing or damaged. Persist the retriever again.")
     with (path / files["nodes.jsonl"]).open(encoding="utf-8", newline="\n") as file:
         nodes = [json_to_doc(json.loads(line)) for line in file]
-    return PostingsStore.load(path / files["postings.npz"]), nodes, manifest["settings"]
+    return PostingsStore.load(path / files["postings.arrays"]), nodes, manifest["settings"]
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -61,7 +61,10 @@ def read_postings(path: Path) -> StoredPostings:
     if version != FORMAT_VERSION:
         raise IndexFormatError(f"{str(path)!r} has format version {version}. This version reads {FORMAT_VERSION}. Build the index again.")
     # the checksum of the whole file goes on from that of the part before the seal
-    settings, node_ids, sort_keys, lengths, *arrays, _ = map_arrays(path, size=size + len(seal), crc=zlib.crc32(seal, crc))
+    try:
+        settings, node_ids, sort_keys, lengths, *arrays, _ = map_arrays(path, size=size + len(seal), crc=zlib.crc32(seal, crc))
+    except IndexFormatError as error:
+        raise IndexFormatError(f"{str(path)!r} is damaged: its size or checksum is not what was written. Build the index again.") from error
     return StoredPostings(_json_value(node_ids), _json_value(sort_keys), lengths, segment_from_arrays(arrays), _json_value(settings))
 
 
@@ -77,7 +80,7 @@ def _read_seal(path: Path) -> tuple[int, int, int, bytes]:
     end = _file_end(path)
     mark, version, size, crc = np.frombuffer(end[-4 * _SEAL_DTYPE.itemsize :].rjust(4 * _SEAL_DTYPE.itemsize), dtype=_SEAL_DTYPE).tolist()
     seal = _sealed(version, size, crc)
-    if mark != _MARK or not end.endswith(seal):
+    if mark != _MARK or crc >> 32 or not end.endswith(seal):
         raise IndexFormatError(f"{str(path)!r} is not a postings file of format version {FORMAT_VERSION}, or it is damaged. Build the index again.")
     return version, size, crc, seal
 

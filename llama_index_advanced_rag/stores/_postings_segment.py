@@ -1,8 +1,9 @@
 """One immutable block of postings: which texts hold a term, and how often. Blocks are merged, never changed."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -53,18 +54,39 @@ class Segment:
 
 def build_segment(first_position: int, counts: Sequence[Mapping[str, int]]) -> Segment:
     """The postings of texts, given by how often each holds its terms (at least 1), at positions from the first on."""
-    occurring = list(chain.from_iterable(counts))
-    n_postings = len(occurring)
-    encoded = {term: encode_term(term) for term in dict.fromkeys(occurring)}
-    ordered = sorted(encoded, key=encoded.__getitem__)
-    slot_of = {term: slot for slot, term in enumerate(ordered)}
-    slots = np.fromiter(map(slot_of.__getitem__, occurring), np.int64, n_postings)
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)  # each new term gets the next number
+    n_postings = sum(map(len, counts))
+    arrival = np.fromiter(map(numbers.__getitem__, chain.from_iterable(counts)), np.int64, n_postings)
     frequencies = np.fromiter(chain.from_iterable(terms.values() for terms in counts), np.int64, n_postings)
-    positions = np.repeat(np.arange(first_position, first_position + len(counts), dtype=np.int32), np.fromiter(map(len, counts), np.int64, len(counts)))
+    encoded = [encode_term(term) for term in numbers]
+    ordered = sorted(range(len(encoded)), key=encoded.__getitem__)
+    slot_of = np.empty(len(ordered), dtype=np.int64)
+    slot_of[ordered] = np.arange(len(ordered))
+    slots = slot_of[arrival]
     order = np.sort(slots << 32 | np.arange(n_postings)) & _LOW_BITS  # sorts numbers, which is faster than a stable argsort
-    table = make_term_table([encoded[term] for term in ordered])
+    positions = np.repeat(np.arange(first_position, first_position + len(counts), dtype=np.int32), np.fromiter(map(len, counts), np.int64, len(counts)))
+    table = make_term_table([encoded[number] for number in ordered])
     indptr = _cumulated(np.bincount(slots, minlength=len(table)))
     return Segment(first_position, first_position + len(counts), table, indptr, positions[order], _narrow(frequencies[order]))
+
+
+def append_segment(segments: Sequence[Segment], new: Segment, alive: Mask | None = None) -> tuple[Segment, ...]:
+    """The segments and a new one behind them, merged with its elders until each is at least twice as large as the next.
+
+    Args:
+        segments: in ascending order.
+        new: the next one.
+        alive: as for `merge_segments`; positions beyond its end are alive.
+    """
+    first, size = len(segments), len(new)
+    while first and len(segments[first - 1]) < 2 * size:
+        first -= 1
+        size += len(segments[first])
+    if first == len(segments):
+        return (*segments, new)
+    if alive is not None and len(alive) < new.stop:
+        alive = np.concatenate((alive, np.ones(new.stop - len(alive), dtype=bool)))
+    return (*segments[:first], merge_segments([*segments[first:], new], alive))
 
 
 def merge_segments(segments: Sequence[Segment], alive: Mask | None = None) -> Segment:

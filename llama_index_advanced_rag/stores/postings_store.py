@@ -12,7 +12,7 @@ from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B
 from llama_index_advanced_rag.stores._postings_file import StoredPostings, read_postings, write_postings
-from llama_index_advanced_rag.stores._postings_segment import Segment, build_segment, merge_segments, remapped
+from llama_index_advanced_rag.stores._postings_segment import Segment, append_segment, build_segment, merge_segments, remapped
 from llama_index_advanced_rag.stores.memory_names import MemoryNames
 from llama_index_advanced_rag.stores.postings_view import PostingsView
 from llama_index_advanced_rag.stores.rows import Mask, Positions, RowNames
@@ -119,7 +119,7 @@ class PostingsStore:
             names = self._state.names
             gone = names.positions_of([*last, *replacing])
             first = names.n_rows
-            segments = _appended(self._state.view.segments, build_segment(first, new), names.alive) if new else self._state.view.segments
+            segments = append_segment(self._state.view.segments, build_segment(first, new), names.alive) if new else self._state.view.segments
             self._lengths.append(np.array([sum(terms.values()) for terms in new], dtype=np.uint32), at=first)
             alive = _marked(names.alive, first + len(new), gone)
             names = names.extended(list(last), [keys[place] for place in last.values()], alive)
@@ -235,17 +235,6 @@ def _marked(alive: Mask | None, n_rows: int, gone: Positions) -> Mask | None:
         marked[: len(alive)] = alive
     marked[gone] = False
     return marked
-
-
-def _appended(segments: tuple[Segment, ...], new: Segment, alive: Mask | None) -> tuple[Segment, ...]:
-    """The segments and a new one, merged with its elders until each is twice as large as the next."""
-    first, size = len(segments), len(new)
-    while first and len(segments[first - 1]) < 2 * size:
-        first -= 1
-        size += len(segments[first])
-    if first == len(segments):
-        return (*segments, new)
-    return (*segments[:first], merge_segments([*segments[first:], new], _marked(alive, new.stop, np.empty(0, dtype=np.intp))))
 
 
 def _renumbered(state: _State, living: Positions) -> Segment:

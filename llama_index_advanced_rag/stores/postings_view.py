@@ -1,5 +1,6 @@
 """BM25 over one immutable state of the postings: exact scores, and the best texts without scoring every text exactly."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,8 @@ class _Word(NamedTuple):
     positions: Rows
     frequencies: Counts
     idf: float
-    times: int
+    times: int = 1
+    rough: NDArray[np.floating[Any]] | None = None  # what it adds to each text if it stands once in the query, where that is already known
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,8 @@ class PostingsView:
 
     def top_batch(self, queries: Sequence[Mapping[Group, int]], *, top_k: int, names: RowNames, mask: Mask | None = None) -> list[Found]:
         """`top` for several queries; what they have in common is fetched once."""
-        fetched: dict[Group, _Word | None] = {}
+        uses = Counter(group for groups in queries for group in groups)
+        fetched = {group: self._with_rough(word) if uses[group] > 1 else word for group in uses if (word := self._word(group)) is not None}
         return [self._best(self._words(groups, fetched), top_k, names, mask) for groups in queries]
 
     def explain(self, groups: Mapping[Group, int], position: int) -> dict[str, float]:
@@ -105,25 +108,28 @@ class PostingsView:
     def _dead(self) -> Positions:
         return np.empty(0, dtype=np.intp) if self.alive is None else np.flatnonzero(~self.alive)
 
-    def _words(self, groups: Mapping[Group, int], fetched: dict[Group, _Word | None] | None = None) -> list[_Word]:
+    @cached_property
+    def _living_counts(self) -> dict[Group, int]:
+        """Living texts that hold a word, of the words asked for so far."""
+        return {}
+
+    def _words(self, groups: Mapping[Group, int], fetched: Mapping[Group, _Word] | None = None) -> list[_Word]:
         """The words of the query that a living text holds, in the order of the query."""
-        known: dict[Group, _Word | None] = {} if fetched is None else fetched
-        words: list[_Word] = []
-        for group, times in groups.items():
-            if group not in known:
-                known[group] = self._word(group)
-            word = known[group]
-            if word is not None:
-                words.append(word._replace(times=times))
-        return words
+        find = self._word if fetched is None else fetched.get
+        return [word._replace(times=times) for group, times in groups.items() if (word := find(group)) is not None]
+
+    def _with_rough(self, word: _Word) -> _Word:
+        return word._replace(rough=self._rough_shares(word))
 
     def _word(self, group: Group) -> _Word | None:
         found = [postings for segment in self.segments if (postings := _postings_of_any(segment, group)) is not None]
         if not found:
             return None
         positions, frequencies = found[0] if len(found) == 1 else (np.concatenate([rows for rows, _ in found]), np.concatenate([counts for _, counts in found]))
-        living = len(positions) - self._count_dead(positions)
-        return _Word(positions, frequencies, inverse_document_frequency(self.n_texts, living), 1) if living else None
+        if group not in self._living_counts:
+            self._living_counts[group] = len(positions) - self._count_dead(positions)
+        living = self._living_counts[group]
+        return _Word(positions, frequencies, inverse_document_frequency(self.n_texts, living)) if living else None
 
     def _count_dead(self, positions: Rows) -> int:
         if self.alive is None or not len(self._dead):
@@ -181,14 +187,18 @@ class PostingsView:
         norms = self._rough_norms
         rough = np.zeros(len(norms), dtype=norms.dtype)
         for word in words:
-            positions = word.positions.astype(np.intp)
-            counts = word.frequencies.astype(norms.dtype)
-            shares = norms.take(positions)
-            shares += counts
-            np.divide(counts, shares, out=shares)
-            shares *= norms.dtype.type(word.idf * word.times)
-            np.add.at(rough, positions, shares)  # each position once; this is what numpy does fastest
+            shares = self._rough_shares(word) if word.rough is None else word.rough * norms.dtype.type(word.times)
+            np.add.at(rough, word.positions, shares)  # adds without a copy of what was there, as += makes one
         return rough
+
+    def _rough_shares(self, word: _Word) -> NDArray[np.floating[Any]]:
+        norms = self._rough_norms
+        counts = word.frequencies.astype(norms.dtype)
+        shares = norms.take(word.positions)
+        shares += counts
+        np.divide(counts, shares, out=shares)
+        shares *= norms.dtype.type(word.idf * word.times)
+        return shares
 
     def _all_scores(self, words: Sequence[_Word]) -> NDArray[np.float64]:
         scores = np.zeros(len(self.lengths))

@@ -194,7 +194,7 @@ def test_missing_damaged_and_foreign_folders_are_told_apart(tmp_path):
     with pytest.raises(IndexFormatError, match=r"nodes-.*missing or damaged"):
         LexicalRetriever.from_persist_dir(tmp_path)
     (tmp_path / "lexical.json").write_text('{"version": 7}')
-    with pytest.raises(IndexFormatError, match=r"version 7.*reads 1"):
+    with pytest.raises(IndexFormatError, match=r"version 7.*reads 2"):
         LexicalRetriever.from_persist_dir(tmp_path)
     (tmp_path / "lexical.json").write_text("{")
     with pytest.raises(IndexFormatError, match="damaged"):

@@ -1,3 +1,4 @@
+import copy
 import itertools
 import threading
 
@@ -25,6 +26,10 @@ texts_of = st.lists(st.sampled_from(TERMS), max_size=6).map(" ".join)
 changes = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.dictionaries(st.integers(0, 25).map(str), texts_of, max_size=5)),
+        st.tuples(
+            st.just("replace"), st.tuples(st.dictionaries(st.integers(0, 25).map(str), texts_of, max_size=3), st.sets(st.integers(0, 25).map(str), max_size=3))
+        ),
+        st.tuples(st.just("save and load"), st.none()),
         st.tuples(st.just("delete"), st.lists(st.integers(0, 25).map(str), max_size=5)),
     ),
     max_size=15,
@@ -33,12 +38,20 @@ changes = st.lists(
 
 @given(changes)
 @settings(max_examples=150, deadline=None)
-def test_any_history_scores_like_a_fresh_build(history):
+def test_any_history_scores_like_a_fresh_build(tmp_path_factory, history):
     store, truth = PostingsStore(PLAIN), {}
     for kind, batch in history:
         if kind == "add":
             store.add(list(batch), list(batch.values()))
             truth.update(batch)
+        elif kind == "replace":
+            added, gone = batch
+            store.add_term_counts(list(added), [store.term_counts(text) for text in added.values()], replacing=gone)
+            truth = {**{node_id: text for node_id, text in truth.items() if node_id not in gone}, **added}
+        elif kind == "save and load":
+            path = tmp_path_factory.mktemp("history") / "postings"
+            store.save(path)
+            store = PostingsStore.load(path)
         else:
             store.delete(batch)
             truth = {node_id: text for node_id, text in truth.items() if node_id not in batch}
@@ -137,11 +150,12 @@ def test_many_single_adds_and_deletes_keep_few_segments():
 
 def test_readers_see_a_whole_state_while_a_writer_works():
     store = filled({str(number): "a b" for number in range(50)})
-    stop, seen = threading.Event(), []
+    stop, seen, kept = threading.Event(), [], []
 
     def read():
         while not stop.is_set():
             seen.append(len(store.search("a", top_k=200)))
+            kept.append(len(store.search("a", top_k=200, candidates=["0"])))
 
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
@@ -149,16 +163,18 @@ def test_readers_see_a_whole_state_while_a_writer_works():
     for _ in range(50):
         store.add(["x", "y"], ["a", "a"])
         store.delete(["x", "y"])
+        store.add(["0"], ["a b"])
     stop.set()
     for reader in readers:
         reader.join()
     assert set(seen) <= {50, 52}
+    assert set(kept) <= {1}
 
 
 def test_saved_and_loaded_answers_are_equal(tmp_path):
     store = filled({"é 1": "l'accès aux données", "2": "les avions", "3": "rien"}, TextAnalyzer("fr", stop_words=frozenset({"les"})), k1=1.2, b=0.5)
     store.delete(["3"])
-    path = tmp_path / "a folder" / "postings.npz"
+    path = tmp_path / "a folder" / "postings.arrays"
     store.save(path)
     store.save(path)
     loaded = PostingsStore.load(path)
@@ -166,27 +182,59 @@ def test_saved_and_loaded_answers_are_equal(tmp_path):
     assert loaded.search("accès avion", top_k=5) == store.search("accès avion", top_k=5)
     loaded.add(["4"], ["encore un avion"])
     assert len(loaded.search("avions", top_k=5)) == 2
-    assert [file.name for file in path.parent.iterdir()] == ["postings.npz"]
+    assert [file.name for file in path.parent.iterdir()] == ["postings.arrays"]
+
+
+def test_a_loaded_store_lives_in_its_file(tmp_path):
+    filled({"1": "a b", "2": "b c"}).save(tmp_path / "p.arrays")
+    (segment,) = PostingsStore.load(tmp_path / "p.arrays")._state.view.segments
+    assert all(isinstance(array.base, np.memmap) for array in (segment.positions, segment.frequencies, segment.indptr, segment.terms.text))
+
+
+def test_a_used_store_can_be_copied():
+    store = filled({"1": "a b", "2": "b c"})
+    assert store.search("a", top_k=1)
+    again = copy.deepcopy(store)
+    again.add(["3"], ["a a"])
+    assert [len(found.search("a", top_k=5)) for found in (store, again)] == [1, 2]
+
+
+def test_ids_and_terms_of_any_unicode_are_kept(tmp_path):
+    store = filled({"\ud800": "caf\ud800 \U0001f600", "\0": "é"})
+    store.save(tmp_path / "p.arrays")
+    for one in (store, PostingsStore.load(tmp_path / "p.arrays")):
+        assert [one.search(query, top_k=5)[0][0] for query in ("caf\ud800", "\U0001f600", "é")] == ["\ud800", "\ud800", "\0"]
+
+
+def test_a_subclass_may_bring_its_own_state():
+    class Bound(PostingsStore):
+        def _view(self):
+            return other._view()
+
+    other = filled({"1": "a b", "2": "b c"})
+    bound = Bound(PLAIN)
+    assert (len(bound), "1" in bound, bound.search("a", top_k=2), bound.explain("a", "1")) == (2, True, other.search("a", top_k=2), other.explain("a", "1"))
 
 
 def test_an_empty_store_is_saved_and_loaded(tmp_path):
-    PostingsStore(PLAIN).save(tmp_path / "p.npz")
-    loaded = PostingsStore.load(tmp_path / "p.npz")
+    PostingsStore(PLAIN).save(tmp_path / "p.arrays")
+    loaded = PostingsStore.load(tmp_path / "p.arrays")
     assert len(loaded) == 0
     assert loaded.search("a", top_k=1) == []
 
 
 def test_missing_damaged_and_foreign_files_are_told_apart(tmp_path):
-    path = tmp_path / "p.npz"
-    with pytest.raises(IndexNotFoundError, match=r"no postings file .*p\.npz"):
+    path = tmp_path / "p.arrays"
+    with pytest.raises(IndexNotFoundError, match=r"no postings file .*p\.arrays"):
         PostingsStore.load(path)
     filled({str(number): "some words here" for number in range(100)}).save(path)
     whole = path.read_bytes()
-    for broken in (whole[: len(whole) // 2], b"", b"not an archive", whole[:400] + b"XXXX" + whole[404:]):
+    for broken in (whole[: len(whole) // 2], b"", b"not an archive", whole[:400] + b"XXXX" + whole[404:], whole[:-1] + b"X", whole + b"X"):
         path.write_bytes(broken)
         with pytest.raises(IndexFormatError, match="damaged"):
             PostingsStore.load(path)
-    np.savez(path, header=np.frombuffer(b'{"format": "advanced-rag-postings", "version": 1}', dtype=np.uint8))
+    with path.open("wb") as file:
+        np.savez(file, header=np.frombuffer(b'{"format": "advanced-rag-postings", "version": 1}', dtype=np.uint8))
     with pytest.raises(IndexFormatError, match=r"not a postings file of format version 2.*Build the index again"):
         PostingsStore.load(path)
     path.write_bytes(_sealed(99, 0, 0))
@@ -197,7 +245,7 @@ def test_missing_damaged_and_foreign_files_are_told_apart(tmp_path):
 def test_a_disk_that_refuses_is_a_storage_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match="could not be written"):
-        filled({"1": "a"}).save(tmp_path / "file" / "p.npz")
+        filled({"1": "a"}).save(tmp_path / "file" / "p.arrays")
 
 
 def test_bad_arguments_are_named():
