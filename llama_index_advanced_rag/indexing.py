@@ -13,11 +13,10 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
 
-from llama_index_advanced_rag.corpus import Corpus, PreparedDocument
+from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, Vector
 from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked, embed
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
-from llama_index_advanced_rag.stores.search_rows import Vector
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256

@@ -91,9 +91,9 @@ class StoredIndex(BaseIndex[IndexDict]):
     def __repr__(self) -> str:
         if self._corpus.database.closed:
             return f"{type(self).__name__}(closed)"
-        sizes, place = self._corpus.sizes(), "in memory" if self._folder is None else f"in {self._folder.name!r}"
+        counts, place = self._corpus.counts(), "in memory" if self._folder is None else f"in {self._folder.name!r}"
         modes = ", ".join(mode.value for mode in AVAILABLE_MODES)
-        return f"{type(self).__name__}({sizes['documents']} documents, {sizes['nodes']} nodes, {place}, modes: {modes})"
+        return f"{type(self).__name__}({counts['documents']} documents, {counts['nodes']} nodes, {place}, modes: {modes})"
 
     def persist(self, persist_dir: str | Path) -> None:
         """Copy the index into another folder, for `load`; a copy of this index that is there is replaced. The own folder is always up to date.

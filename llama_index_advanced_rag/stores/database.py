@@ -297,6 +297,12 @@ class CorpusDatabase:
                 raise ConfigurationError("backup_to() was called inside a transaction. Call it after the transaction has ended.")
             self._guarded(lambda: self._connection.backup(other._connection))
 
+    def shrink(self) -> None:
+        """Give free space back to the disk; outside of a transaction."""
+        with self._lock:
+            self._run("VACUUM")
+            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close the file; an open transaction is rolled back. A second call does nothing."""
         with self._lock:

@@ -228,6 +228,12 @@ class DocumentRows:
                 found.update((document.id_, document) for document in self._documents("ref_doc_id IN ({})", others))
         return found
 
+    def of_rows(self, rows: Sequence[int]) -> dict[int, BaseNode]:
+        """Searchable nodes by their row; rows that are gone are left out."""
+        with self._database.snapshot():
+            found = self._database.query_in(f"SELECT row, {_NODE_COLUMNS} FROM nodes WHERE row IN ({{}})", rows)  # noqa: S608 - our own words
+            return dict(zip([row[0] for row in found], self._decoded([row[1:] for row in found]), strict=True))
+
     def _decoded(self, rows: list[Row]) -> list[BaseNode]:
         with self._database.snapshot():
             ref_doc_ids = list({row[1] for row in rows if row[1] is not None})

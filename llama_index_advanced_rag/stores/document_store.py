@@ -115,6 +115,10 @@ class SQLDocumentStore(AsyncDocumentStore):
             raise _not_found(missing[0])
         return [found[node_id] for node_id in node_ids if node_id in found]
 
+    def nodes_of_rows(self, rows: Sequence[int]) -> dict[int, BaseNode]:
+        """Searchable nodes by their row; rows that are gone are left out."""
+        return self._rows.of_rows(rows)
+
     def get_node_dict(self, node_id_dict: dict[int, str]) -> dict[int, BaseNode]:
         """The nodes under the keys of a mapping from key to node id."""
         return dict(zip(node_id_dict, self.get_nodes(list(node_id_dict.values())), strict=True))

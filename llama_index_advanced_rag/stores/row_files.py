@@ -16,7 +16,7 @@ from llama_index_advanced_rag.stores._postings_segment import Segment, build_seg
 from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.filter_columns import FilterColumns
 from llama_index_advanced_rag.stores.postings_view import PostingsView
-from llama_index_advanced_rag.stores.row_generation import RowGeneration, file_name
+from llama_index_advanced_rag.stores.row_generation import KINDS, ROWS, VECTORS, RowGeneration, file_name
 from llama_index_advanced_rag.stores.row_manifest import Manifest, RowManifest, SegmentFile
 from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import Mask, Positions
@@ -44,9 +44,9 @@ class RowFiles:
     """
 
     def __init__(self, database: CorpusDatabase, *, metric: VectorMetric | None = VectorMetric.COSINE, dtype: str = "float32") -> None:
-        self._database, self._metric, self._dtype = database, metric, dtype
+        self._database, self.metric, self._dtype = database, metric, dtype
         self.table = RowManifest(database)
-        self.generation = self.open_generation(0)
+        self.generation = self._next_generation = RowGeneration(None, 0)
         self._manifest = Manifest()
         self._segments: dict[str, Segment] = {}
         self._fresh: dict[str, Any] = {}
@@ -57,8 +57,16 @@ class RowFiles:
         self.refresh()
 
     def open_generation(self, number: int) -> RowGeneration:
-        """The array files of a generation, which are made when something is appended."""
-        return RowGeneration(self._database.path, number, dtype=self._dtype)
+        """The array files of a generation, which are made when something is appended; in memory it is made once."""
+        if self._database.path is None and number == self._next_generation.number:
+            return self._next_generation
+        self._next_generation = RowGeneration(self._database.path, number, dtype=self._dtype)
+        return self._next_generation
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files are; None in memory."""
+        return self._database.path
 
     @property
     def manifest(self) -> Manifest:
@@ -90,7 +98,12 @@ class RowFiles:
         found = self.generation.vectors(self._manifest)
         return np.empty((0, 0), dtype=self._dtype) if found is None else found
 
-    def vectors_of_hashes(self, embed_hashes: Sequence[str]) -> dict[str, NDArray[np.floating]]:
+    def array(self, kind: str) -> NDArray[Any]:
+        """The rows of one kind of file, as they are stored."""
+        n_rows = self._manifest.n_rows
+        return self.vectors() if kind == VECTORS else self.generation.rows(n_rows) if kind == ROWS else self.generation.lengths(n_rows)
+
+    def vectors_of_hashes(self, embed_hashes: Iterable[str]) -> dict[str, NDArray[np.floating]]:
         """Stored vectors by the hash of the text they embed."""
         rows = self.table.rows_of_hashes(embed_hashes)
         stored, row_ids = self.vectors(), self.state().row_ids
@@ -154,7 +167,7 @@ class RowFiles:
         self.generation, self._manifest, self._segments, self._order, self._dead_seq = generation, manifest, segments, order, seq
         self._fresh.clear()
         if not self._database.read_only:
-            self._remove(gone, old)
+            self.remove_files([*gone, *(file_name(kind, old.number) for kind in KINDS if old is not None)])
 
     def _metadata_reader(self, generation: int) -> Callable[[int, int], Iterator[tuple[int, dict[str, Any]]]]:
         """Positions keep their meaning within a generation, so that its newest state reads for all."""
@@ -171,7 +184,7 @@ class RowFiles:
         return PostingsView(segments=segments, lengths=lengths, alive=alive, n_texts=n_texts, n_terms=n_terms - dead_terms, k1=K1, b=B)
 
     def _matrix_loader(self, generation: RowGeneration, manifest: Manifest, alive: Mask | None) -> Callable[[], MatrixView | None]:
-        metric = self._metric
+        metric = self.metric
 
         def load() -> MatrixView | None:
             vectors = generation.vectors(manifest) if metric is not None else None
@@ -180,19 +193,20 @@ class RowFiles:
         return load
 
     def _mapped(self, file: SegmentFile) -> Segment:
-        path = self._path(file.name)
+        path = self.path(file.name)
         return self._fresh[file.name] if path is None else segment_from_arrays(map_arrays(path, size=file.size, crc=file.crc))
 
     def _order_of(self, files: Sequence[SegmentFile]) -> tuple[str, NDArray[np.integer]]:
         file = next((file for file in files if file.first < 0), None)
         if file is None:
             return "", _NO_ORDER
-        path = self._path(file.name)
+        path = self.path(file.name)
         if file.name == self._order[0]:
             return self._order
         return file.name, self._fresh[file.name] if path is None else map_arrays(path, size=file.size, crc=file.crc)[0]
 
-    def _path(self, name: str) -> Path | None:
+    def path(self, name: str) -> Path | None:
+        """Where a file is; None in memory."""
         return None if self._database.path is None else self._database.path / name
 
     def append(self, vectors: NDArray[np.floating] | None, counts: Sequence[Mapping[str, int]] | None, *, n_new: int) -> None:
@@ -227,6 +241,13 @@ class RowFiles:
             )
         )
 
+    def sizes(self) -> dict[str, int]:
+        """Number of searchable rows and of deleted ones that take space, and bytes of vectors and postings."""
+        state, item = self.state(), np.dtype(self._dtype).itemsize
+        vectors = state.n_rows * (self._manifest.dimension or 0) * item
+        postings = sum(array.nbytes for segment in self._segments.values() for array in segment_arrays(segment))
+        return {"rows": state.n_alive, "dead_rows": state.n_rows - state.n_alive, "vector_bytes": vectors, "postings_bytes": postings}
+
     def _add_segment(self, manifest: Manifest, counts: Sequence[Mapping[str, int]]) -> int:
         """Write a segment, merged with its elders until each is at least as large as all after it; the new number of files."""
         together, elders = [build_segment(manifest.n_rows, counts)], list(self._segments.items())
@@ -243,19 +264,17 @@ class RowFiles:
 
     def write_file(self, name: str, first: int, arrays: Sequence[NDArray[Any]], kept: Any) -> SegmentFile:
         """Write a file of arrays; in memory `kept` is kept in its place."""
-        path = self._path(name)
+        path = self.path(name)
         if path is None:
             self._fresh[name] = kept
             return SegmentFile(name, first, 0, 0)
         return SegmentFile(name, first, *write_arrays(path, arrays))
 
-    def _remove(self, names: Iterable[str], generation: RowGeneration | None) -> None:
+    def remove_files(self, names: Iterable[str]) -> None:
         """Delete files that nothing refers to any more; whoever has them mapped keeps reading them."""
-        for path in filter(None, map(self._path, names)):
-            with contextlib.suppress(PermissionError):  # a system that keeps mapped files: `reclaim` comes again
+        for path in filter(None, map(self.path, names)):
+            with contextlib.suppress(PermissionError):  # a system that keeps mapped files: the next writer comes again
                 path.unlink(missing_ok=True)
-        if generation is not None:
-            generation.remove()
 
 
 def _alive(before: Mask | None, n_rows: int, dead: Positions) -> Mask | None:

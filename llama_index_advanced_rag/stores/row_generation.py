@@ -1,6 +1,5 @@
 """The array files of one numbering of the rows: which row stands at each position, its length in terms, its vector."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from llama_index_advanced_rag.stores.row_manifest import Manifest, RowManifest
 from llama_index_advanced_rag.stores.segment_files import ArrayFile, Block, sync_files
 
 ROWS, LENGTHS, VECTORS = "rows", "lengths", "vectors"
+KINDS = (ROWS, LENGTHS, VECTORS)
 
 
 def file_name(kind: str, generation: int, number: int | None = None) -> str:
@@ -38,7 +38,7 @@ class RowGeneration:
         self.number = number
         self._folder, self._prefix, self._dtype = folder, prefix, dtype
         self._files = {ROWS: ArrayFile(self.path(ROWS), np.int64), LENGTHS: ArrayFile(self.path(LENGTHS), np.uint32)}
-        self._unchecked: dict[str, list[Block]] = {ROWS: [], LENGTHS: [], VECTORS: []}
+        self._unchecked: dict[str, list[Block]] = {kind: [] for kind in KINDS}
         self._known = 0
 
     def path(self, kind: str, number: int | None = None) -> Path | None:
@@ -116,13 +116,11 @@ class RowGeneration:
             self.check(VECTORS)
         return file.view(manifest.n_rows)
 
-    def damaged(self, kind: str, blocks: Sequence[Block]) -> list[Block]:
-        """Those of the blocks whose bytes are not what was written."""
-        return self._files[kind].damaged(blocks)
+    def damaged(self, kind: str, blocks: Sequence[Block], manifest: Manifest) -> list[Block]:
+        """Those of the blocks whose bytes are not what was written.
 
-    def remove(self) -> None:
-        """Delete the files; those that this system does not let go of while they are read stay until the next writer comes."""
-        for path in (self.path(kind) for kind in (ROWS, LENGTHS, VECTORS)):
-            if path is not None:
-                with contextlib.suppress(PermissionError):
-                    path.unlink(missing_ok=True)
+        Raises:
+            IndexFormatError: the file is missing or too short.
+        """
+        file = self._files[kind] if kind != VECTORS or manifest.dimension is None else self._vectors(manifest.dimension)
+        return file.damaged(blocks)

@@ -12,6 +12,7 @@ from llama_index_advanced_rag.stores.segment_files import Block
 from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 
 _KEY = "rows"
+_IN_ORDER = "ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,20 @@ class RowManifest:
         rows = ((digest, first_row + place, node_id) for place, (node_id, digest) in enumerate(zip(node_ids, embed_hashes, strict=True)))
         self._database.executemany("UPDATE nodes SET embed_hash = ?, row = ? WHERE node_id = ?", rows)
 
+    def node_ids(self, sort_key_prefix: str = "") -> list[str]:
+        """Ids of the searchable nodes by sort key; with a prefix those whose sort key begins with it."""
+        sql = f"SELECT coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id FROM nodes WHERE row IS NOT NULL {_IN_ORDER}"  # noqa: S608
+        return [key[2] for key in self._database.query(sql) if "{}\0{:012d}\0{}".format(*key).startswith(sort_key_prefix)]
+
+    def all_rows(self) -> NDArray[np.int64]:
+        """The rows of all searchable nodes, ascending."""
+        return np.array([row[0] for row in self._database.query("SELECT row FROM nodes WHERE row IS NOT NULL ORDER BY row")], dtype=np.int64)
+
+    def nodes_without_row(self) -> list[str]:
+        """Ids of stored nodes that no search can find."""
+        return [row[0] for row in self._database.query("SELECT node_id FROM nodes WHERE row IS NULL AND body IS NOT NULL")]
+
     def in_order(self) -> NDArray[np.int64]:
         """All living rows by document, place in it and node id. Sorts the whole table."""
-        sql = "SELECT row FROM nodes WHERE row IS NOT NULL ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
+        sql = f"SELECT row FROM nodes WHERE row IS NOT NULL {_IN_ORDER}"  # noqa: S608 - our own words
         return np.array([row[0] for row in self._database.query(sql)], dtype=np.int64)

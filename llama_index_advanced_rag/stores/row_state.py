@@ -1,6 +1,7 @@
 """One state of a corpus as a search sees it: vectors, postings and metadata under one numbering, from one commit."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -80,6 +81,10 @@ class RowSpace(Protocol):
 
     def refresh(self) -> bool:
         """Take over what others have committed; True when there was something."""
+        ...
+
+    def frozen(self) -> AbstractContextManager[object]:
+        """A block that begins with the newest state and in which nothing changes: what is found there has its node."""
         ...
 
     def nodes_at(self, state: RowState, positions: Positions) -> list[BaseNode | None]:
