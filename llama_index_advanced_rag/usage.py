@@ -1,4 +1,4 @@
-"""What the LLM cost: calls and tokens, counted for every call this package makes, and a budget that stops it."""
+"""What the LLM cost: calls and tokens, counted for every call this package makes, a budget that stops it, and answers kept."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from llama_index_advanced_rag.completion_cache import KeptCompletion
+from llama_index_advanced_rag.completion_cache import use_llm_cache as use_llm_cache
 from llama_index_advanced_rag.errors import BudgetExceededError
 
 if TYPE_CHECKING:
@@ -33,6 +35,11 @@ class UsageLedger:
     Attributes:
         max_calls: refuse further calls after this many; None = no limit.
         max_tokens: refuse further calls once prompt + completion tokens reach this; None = no limit.
+        calls: calls made.
+        prompt_tokens: tokens sent.
+        completion_tokens: tokens received.
+        by_prompt: calls per prompt name.
+        cached: answers that came from the cache of `use_llm_cache`; they are no calls and cost no tokens.
     """
 
     max_calls: int | None = None
@@ -41,6 +48,7 @@ class UsageLedger:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     by_prompt: dict[str, int] = field(default_factory=dict[str, int])
+    cached: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @property
@@ -85,9 +93,20 @@ class UsageLedger:
         with self._lock:
             self.completion_tokens += tokens
 
+    def count_cached(self) -> None:
+        """Count an answer that came from a cache."""
+        with self._lock:
+            self.cached += 1
+
     def to_dict(self) -> dict[str, Any]:
-        """`llm_calls`, `prompt_tokens`, `completion_tokens` and the calls per prompt name."""
-        return {"llm_calls": self.calls, "prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens, "by_prompt": dict(self.by_prompt)}
+        """`llm_calls`, `prompt_tokens`, `completion_tokens`, the calls per prompt name and the `cached` answers."""
+        return {
+            "llm_calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "by_prompt": dict(self.by_prompt),
+            "cached": self.cached,
+        }
 
 
 _ledgers: ContextVar[tuple[UsageLedger, ...]] = ContextVar("advanced_rag_usage", default=())
@@ -129,37 +148,71 @@ def count_tokens(text: str) -> int:
 
 
 def predict(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> str:
-    """One counted LLM call: format the prompt, ask, return the text.
+    """One counted LLM call: format the prompt, ask, return the text; no call when the cache holds it.
 
     Raises:
         BudgetExceededError: a ledger has no room for it.
     """
-    ledgers = _started(llm, name, prompt, variables)
-    answer = llm.predict(prompt, **variables)
-    _finish(ledgers, answer)
+    kept = KeptCompletion.of(llm, name, prompt, variables)
+    answer = _hit(kept.get())
+    if answer is None:
+        ledgers = _started(llm, name, prompt, variables)
+        answer = llm.predict(prompt, **variables)
+        _finish(ledgers, answer)
+        kept.put(answer)
     return answer
 
 
 async def apredict(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> str:
     """The async twin of `predict`."""
-    ledgers = _started(llm, name, prompt, variables)
-    answer = await llm.apredict(prompt, **variables)
-    _finish(ledgers, answer)
+    kept = KeptCompletion.of(llm, name, prompt, variables)
+    answer = _hit(await kept.aget())
+    if answer is None:
+        ledgers = _started(llm, name, prompt, variables)
+        answer = await llm.apredict(prompt, **variables)
+        _finish(ledgers, answer)
+        await kept.aput(answer)
     return answer
 
 
 def stream(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> "TokenGen":
-    """One counted LLM call whose text arrives in pieces; the completion is counted when the stream ends or is dropped."""
+    """One counted LLM call whose text arrives in pieces; the completion is counted when the stream ends or is dropped.
+
+    What the cache holds comes in one piece; the text of a stream that ended by itself is kept.
+    """
+    kept = KeptCompletion.of(llm, name, prompt, variables)
+    answer = _hit(kept.get())
+    if answer is not None:
+        return _whole(answer)
     ledgers = _started(llm, name, prompt, variables)
     tokens = llm.stream(prompt, **variables)
-    return _counted(tokens, ledgers) if ledgers else tokens
+    return _followed(tokens, ledgers, kept) if ledgers or kept.cache is not None else tokens
 
 
 async def astream(llm: "LLM", name: str, prompt: "BasePromptTemplate", **variables: Any) -> "TokenAsyncGen":
     """The async twin of `stream`."""
+    kept = KeptCompletion.of(llm, name, prompt, variables)
+    answer = _hit(await kept.aget())
+    if answer is not None:
+        return _awhole(answer)
     ledgers = _started(llm, name, prompt, variables)
     tokens = await llm.astream(prompt, **variables)
-    return _acounted(tokens, ledgers) if ledgers else tokens
+    return _afollowed(tokens, ledgers, kept) if ledgers or kept.cache is not None else tokens
+
+
+def _hit(answer: str | None) -> str | None:
+    if answer is not None:
+        for ledger in _ledgers.get():
+            ledger.count_cached()
+    return answer
+
+
+def _whole(answer: str) -> "TokenGen":
+    yield answer
+
+
+async def _awhole(answer: str) -> "TokenAsyncGen":
+    yield answer
 
 
 def _started(llm: "LLM", name: str, prompt: "BasePromptTemplate", variables: Mapping[str, Any]) -> tuple[UsageLedger, ...]:
@@ -183,21 +236,23 @@ def _finish(ledgers: Sequence[UsageLedger], completion: str) -> None:
         ledger.finish(completion)
 
 
-def _counted(tokens: "TokenGen", ledgers: Sequence[UsageLedger]) -> "TokenGen":
+def _followed(tokens: "TokenGen", ledgers: Sequence[UsageLedger], kept: KeptCompletion) -> "TokenGen":
     parts: list[str] = []
     try:
         for token in tokens:
             parts.append(token)
             yield token
+        kept.put("".join(parts))
     finally:
         _finish(ledgers, "".join(parts))
 
 
-async def _acounted(tokens: "TokenAsyncGen", ledgers: Sequence[UsageLedger]) -> "TokenAsyncGen":
+async def _afollowed(tokens: "TokenAsyncGen", ledgers: Sequence[UsageLedger], kept: KeptCompletion) -> "TokenAsyncGen":
     parts: list[str] = []
     try:
         async for token in tokens:
             parts.append(token)
             yield token
+        await kept.aput("".join(parts))
     finally:
         _finish(ledgers, "".join(parts))

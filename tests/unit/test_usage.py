@@ -41,8 +41,8 @@ async def test_a_call_counts_in_every_block_around_it(way: str) -> None:
             assert await ask_in(way) == "yes yes"
         with capture_usage() as empty:
             pass
-    assert inner.to_dict() == middle.to_dict() == {"llm_calls": 1, "prompt_tokens": ASKED, "completion_tokens": SAID, "by_prompt": {"say": 1}}
-    assert outer.to_dict() == {"llm_calls": 2, "prompt_tokens": 2 * ASKED, "completion_tokens": 2 * SAID, "by_prompt": {"other": 1, "say": 1}}
+    assert inner.to_dict() == middle.to_dict() == {"llm_calls": 1, "prompt_tokens": ASKED, "completion_tokens": SAID, "by_prompt": {"say": 1}, "cached": 0}
+    assert outer.to_dict() == {"llm_calls": 2, "prompt_tokens": 2 * ASKED, "completion_tokens": 2 * SAID, "by_prompt": {"other": 1, "say": 1}, "cached": 0}
     assert (empty.calls, empty.total_tokens) == (0, 0)
     assert current_ledger() is None
 
