@@ -15,6 +15,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._concurrency import run_coroutine
+from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.testing.clauses import (
     ContractError,
     answer_of,
@@ -61,6 +62,8 @@ def check_retriever_contract(
         reload: persists a retriever and returns the one loaded back.
         traced: the component writes `Evidence` for each node it returns.
 
+    A retriever of this package is also asked for ids and in batches; the results are those of `retrieve`.
+
     Raises:
         ContractError: a clause is broken.
 
@@ -82,8 +85,10 @@ def check_retriever_contract(
         found = max(_check_one_query(make_retriever, retriever, query, traced=traced) for query in queries)
         if found < 2:
             raise ContractError(retriever, "something to check", f"no query found more than {found} node(s); choose queries that find two or more")
+        _check_ids_and_batches(retriever, queries)
         if filters is not None:
             _check_filters(make_retriever, queries, filters)
+            _check_ids_and_batches(make_retriever(similarity_top_k=2, filters=filters), queries)
         empty_query_answered(retriever, lambda: well_formed(retriever, retriever.retrieve("")))
         if make_empty is not None and make_empty().retrieve(queries[0]):
             raise ContractError(retriever, "empty corpus", "nodes came from an empty corpus")
@@ -192,6 +197,26 @@ def _check_one_query(make: Callable[..., BaseRetriever], retriever: BaseRetrieve
         if len(few) > top_k or (result and not few):
             raise ContractError(retriever, "top_k", f"similarity_top_k={top_k} gave {len(few)} nodes of {len(result)}")
     return len(result)
+
+
+def _check_ids_and_batches(retriever: BaseRetriever, queries: Sequence[str]) -> None:
+    """The other ways to ask a retriever of this package give what `retrieve` gives."""
+    if not isinstance(retriever, TracedRetriever):
+        return
+    asked = [*queries, queries[0]]
+    one_by_one = [ranking(retriever.retrieve(query)) for query in asked]
+    same(retriever, "ids are those of retrieve", one_by_one, [retriever.retrieve_ids(query) for query in asked])
+    same(retriever, "ids are those of retrieve", one_by_one[0], run_coroutine(suspending(retriever, lambda: retriever.aretrieve_ids(asked[0]), required=True)))
+    with count_events() as counts:
+        batch = retriever.retrieve_batch(asked)
+    events_paired(retriever, counts, "RetrievalStartEvent", "RetrievalEndEvent", required=True)
+    same(retriever, "a batch is one by one", one_by_one, [ranking(hits) for hits in batch])
+    again = run_coroutine(suspending(retriever, lambda: retriever.aretrieve_batch(asked), required=True))
+    same(retriever, "a batch is one by one", one_by_one, [ranking(hits) for hits in again])
+    inside = run_coroutine(inside_loop(retriever, lambda: retriever.retrieve_batch(asked)))
+    same(retriever, "works in a running event loop", one_by_one, [ranking(hits) for hits in inside])
+    if retriever.retrieve_batch([]):
+        raise ContractError(retriever, "a batch is one by one", "an empty list of queries has an answer")
 
 
 def _check_filters(make: Callable[..., BaseRetriever], queries: Sequence[str], filters: MetadataFilters) -> None:

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.fusion import (
     FusionMode,
+    concatenate_all_guarded,
     concatenate_guarded,
     fuse,
     fuse_distribution,
     fuse_percentile,
     fuse_reciprocal_rank,
     fuse_weighted,
+    fused_scores,
 )
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_by_distribution, scale_by_percentile, scale_scores
 
@@ -204,3 +206,21 @@ class TestAllModes:
         for mode in MODES:
             fuse(mode, lists)
         assert lists == before
+
+
+class TestScoresWithoutAnOrder:
+    @given(
+        st.sampled_from([mode for mode in FusionMode if mode is not FusionMode.GUARDED]),
+        st.lists(st.dictionaries(st.integers(0, 9), st.floats(-5, 20)), min_size=1, max_size=4),
+    )
+    def test_positions_fuse_as_ids_do(self, mode, found):
+        lists = [sorted(scores.items(), key=lambda item: -item[1]) for scores in found]
+        named = [[(f"{position:04}", score) for position, score in scored] for scored in lists]
+        fused = fuse(mode, lists, tie_key=lambda position: position)
+        assert [(f"{position:04}", score) for position, score in fused] == fuse(mode, named)
+        assert dict(fused) == fused_scores(mode, lists)
+
+    def test_guarded_only_orders(self):
+        with pytest.raises(ConfigurationError, match="adds no scores"):
+            fused_scores(FusionMode.GUARDED, [[("a", 1.0)]])
+        assert concatenate_all_guarded([]) == []

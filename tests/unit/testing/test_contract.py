@@ -173,6 +173,21 @@ class RunsALoop(GoodRetriever):
         return super()._find(query_bundle)
 
 
+class OtherIds(GoodRetriever):
+    def _find_ids(self, query_bundle: QueryBundle) -> list[tuple[str, float]]:
+        return [("n0", 1.0)]
+
+
+class BatchesMixed(GoodRetriever):
+    def retrieve_batch(self, queries: Any, *, show_progress: bool = False) -> list[list[NodeWithScore]]:
+        return [self.retrieve(query)[:1] for query in queries]
+
+
+class BatchesBlocking(GoodRetriever):
+    async def aretrieve_batch(self, queries: Any, *, show_progress: bool = False) -> list[list[NodeWithScore]]:
+        return self.retrieve_batch(queries)
+
+
 def check(kind: type[GoodRetriever]) -> None:
     nodes = corpus()
     check_retriever_contract(lambda **options: kind(nodes, **options), queries=["a question"], filters=FRENCH, nodes=nodes)
@@ -203,6 +218,9 @@ def test_a_good_retriever_passes():
         (CrashesOnEmpty, "empty query"),
         (NoEvents, "events paired"),
         (RunsALoop, "works in a running event loop"),
+        (OtherIds, "ids are those of retrieve"),
+        (BatchesMixed, "a batch is one by one"),
+        (BatchesBlocking, "async suspends"),
     ],
 )
 def test_a_broken_retriever_is_caught(kind: type[GoodRetriever], clause: str):
