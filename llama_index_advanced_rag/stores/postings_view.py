@@ -141,45 +141,36 @@ class PostingsView:
     def _best(self, words: Sequence[_Word], top_k: int, names: RowNames, mask: Mask | None) -> Found:
         if not words:
             return NOTHING
-        if len(words) == 1 and mask is None:
-            return self._best_of_one(words[0], top_k, names)
         candidates = self._candidates(words, top_k, mask)
         scores = self._scores_at(words, candidates)
         hits = np.flatnonzero(scores)
         return best_first(candidates[hits], scores[hits], top_k, names)
 
-    def _best_of_one(self, word: _Word, top_k: int, names: RowNames) -> Found:
-        scores = self._shares(word, word.frequencies, word.positions)
-        hits = slice(None) if self.alive is None else np.flatnonzero(scores)
-        return best_first(word.positions.astype(np.intp)[hits], scores[hits], top_k, names)
-
     def _candidates(self, words: Sequence[_Word], top_k: int, mask: Mask | None) -> Positions:
         """Positions, ascending, with all that can be among the best."""
         if mask is not None and np.count_nonzero(mask) * _LOOKUP < sum(len(word.positions) for word in words):
             return np.flatnonzero(mask)
+        margin = (len(words) + 8) * 2.0**-22  # several times the relative error that sums of float32 may have
         if len(words) == 1:
-            positions = words[0].positions.astype(np.intp)
-            return positions if mask is None else positions[mask[positions]]
-        return self._promising(words, top_k, mask)
-
-    def _promising(self, words: Sequence[_Word], top_k: int, mask: Mask | None) -> Positions:
-        rough = self._rough_scores(words)
-        least = self._least(words, rough, top_k, mask)
-        hits = np.flatnonzero(rough >= least if least > 0 else rough)
+            positions, rough = words[0].positions.astype(np.intp), self._rough_shares(words[0])
+        else:
+            every = self._rough_scores(words)
+            least = self._least(words, every, top_k, mask) * (1 - margin)
+            positions = np.flatnonzero(every >= least if least > 0 else every)
+            rough = every[positions]
         if mask is not None:
-            hits = hits[mask[hits]]
-        if len(hits) <= top_k:
-            return hits
-        values = rough[hits]
-        return hits[values >= np.partition(values, -top_k)[-top_k] * (1 - _margin(words))]
+            allowed = np.flatnonzero(mask[positions])
+            positions, rough = positions[allowed], rough[allowed]
+        return positions[_leading(rough, top_k, margin)]
 
     def _least(self, words: Sequence[_Word], rough: NDArray[np.floating[Any]], top_k: int, mask: Mask | None) -> float:
-        """A score that `top_k` texts reach, from the texts of one word: those below it need not be looked at; 0 when no word has so many."""
+        """A rough score that `top_k` texts reach, by the texts of one word: those below it need not be looked at; 0 when no word has so many."""
         for word in sorted(words, key=lambda word: len(word.positions)):
-            if len(word.positions) >= top_k:
-                values = rough.take(word.positions if mask is None else word.positions[mask[word.positions]])
-                if len(values) >= top_k:
-                    return float(np.partition(values, -top_k)[-top_k]) * (1 - _margin(words))
+            positions = word.positions[:: _step(len(word.positions), top_k)]
+            if mask is not None:
+                positions = positions[mask[positions]]
+            if len(positions) >= top_k:
+                return _reached_by(rough.take(positions), top_k)
         return 0.0
 
     def _rough_scores(self, words: Sequence[_Word]) -> NDArray[np.floating[Any]]:
@@ -227,18 +218,30 @@ class PostingsView:
         return any(bool(_lookup(positions, np.array([position]))[1][0]) for positions, _ in found)
 
 
-def _margin(words: Sequence[_Word]) -> float:
-    """Relative error that sums of float32 may have, several times over."""
-    return (len(words) + 8) * 2.0**-22
+def _reached_by(values: NDArray[np.floating[Any]], count: int) -> float:
+    """The greatest value that so many reach."""
+    return float(np.partition(values, -count)[-count])
+
+
+def _step(length: int, top_k: int) -> int:
+    """Every how many-th value to look at for a first idea of the best."""
+    return max(1, length // (64 * top_k))
+
+
+def _leading(values: NDArray[np.floating[Any]], top_k: int, margin: float) -> Positions:
+    """Places of those that can be among the best when each may be wrong by the margin, ascending."""
+    step = _step(len(values), top_k)
+    # what so many of a part reach, as many of the whole reach
+    places = np.flatnonzero(values >= _reached_by(values[::step], top_k) * (1 - margin)) if step > 1 else np.arange(len(values))
+    return places[values[places] >= _reached_by(values[places], top_k) * (1 - margin)] if len(places) > top_k else places
 
 
 def _frequencies_at(word: _Word, positions: Positions, n_rows: int) -> tuple[Positions, Counts]:
     """Which of the positions hold the word, as places in `positions`, and how often each does."""
-    if len(positions) * _LOOKUP < len(word.positions):
-        places, held = _lookup(word.positions, positions)
-        at = np.flatnonzero(held)
-        return at, word.frequencies[places[at]]
-    if len(word.positions) * _LOOKUP < len(positions):
+    if min(len(positions), len(word.positions)) * _LOOKUP < n_rows:
+        if len(positions) < len(word.positions):
+            places, held = _lookup(word.positions, positions)
+            return np.flatnonzero(held), word.frequencies[places[held]]
         places, held = _lookup(positions, word.positions)
         return places[held], word.frequencies[held]
     every = np.zeros(n_rows, dtype=word.frequencies.dtype)

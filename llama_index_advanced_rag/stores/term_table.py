@@ -47,13 +47,14 @@ class TermTable:
         sought = encode_term(term)
         prefix = int.from_bytes(sought[:_PREFIX].ljust(_PREFIX, b"\0"), "big")
         # C code finds where the prefix begins; the few terms that share it are searched by their bytes
-        slot = bisect_left(self._prefixes, prefix)
-        if slot == len(self) or self._prefixes[slot] != prefix:
+        prefixes, end = self._prefixes, len(self.prefixes)
+        slot = bisect_left(prefixes, prefix)
+        if slot == end or prefixes[slot] != prefix:
             return None
         if self._term(slot) == sought:
             return slot
-        slot = bisect_left(range(len(self)), sought, lo=slot, hi=bisect_left(self._prefixes, prefix + 1, lo=slot), key=self._term)
-        return slot if slot < len(self) and self._term(slot) == sought else None
+        slot = bisect_left(range(end), sought, lo=slot, hi=bisect_left(prefixes, prefix + 1, lo=slot), key=self._term)
+        return slot if slot < end and self._term(slot) == sought else None
 
     def terms(self) -> list[bytes]:
         """All terms, in order of their slots."""
