@@ -27,7 +27,7 @@ from engines_data import Vectors, node_of, questions, texts, vector_file
 from engines_measures import TOP_K, Bench, against_limit, against_stock, batched, concurrent, filtered, recalled
 from engines_reference import Limit, build_bm25s, persist_stock, stock_hybrid, stock_index, stock_words, tokens_of
 from engines_rows import compared, failed, missed, timed
-from engines_state import build_ours, changed, documents, opened, remembered, save_questions
+from engines_state import OPENINGS, build_ours, changed, documents, opened, remembered, save_questions
 
 BLAS_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 GROUPS = ("build", "limit", "filters", "batch", "concurrent", "recall", "change", "stock", "open", "memory")
@@ -145,7 +145,8 @@ def measured(size: int, folder: Path, groups: tuple[str, ...], stock_up_to: int)
     asked_and_changed(run, np.load(vector_file(folder, size), mmap_mode="r"))
     gc.collect()
     run.take("memory", lambda: remembered(size, run.ours, run.questions))
-    run.take("open", lambda: opened(size, run.ours, run.stock if run.stock.exists() else None, run.questions))
+    stock_openings = OPENINGS if size <= REPEATED_UP_TO else 1
+    run.take("open", lambda: opened(size, run.ours, run.stock, run.questions, stock_openings=stock_openings))
     for path in (run.ours, run.stock):
         shutil.rmtree(path, ignore_errors=True)
     return run.rows
