@@ -110,12 +110,20 @@ def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
     return make
 
 
+FOLDER: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path):
+    """Where the factories keep their indexes, for as long as the test runs: an index maps its files when it first reads them."""
+    FOLDER[:] = [tmp_path]
+
+
 def from_loaded_index(mode: str) -> Callable[..., BaseRetriever]:
     def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            CorpusIndex.from_documents(inputs, embed_model=model, persist_dir=folder).close()
-            index = CorpusIndex.load(folder, embed_model=model, read_only=True)  # its open file outlives the folder
-            return index.as_retriever(mode, **options)
+        folder = tempfile.mkdtemp(dir=FOLDER[0])
+        CorpusIndex.from_documents(inputs, embed_model=model, persist_dir=folder).close()
+        return CorpusIndex.load(folder, embed_model=model, read_only=True).as_retriever(mode, **options)
 
     return make
 
