@@ -23,7 +23,10 @@ KVSTORE = FileKind(
     reopen="SQLiteKVStore(path)",
 )
 # The row number keeps the order of insertion, as a dict does: a value that is replaced stays in its place.
-_SCHEMA = "CREATE TABLE pairs (number INTEGER PRIMARY KEY, collection TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (collection, key))"
+_SCHEMA = """
+CREATE TABLE pairs (
+    number INTEGER PRIMARY KEY, collection TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, checksum INTEGER NOT NULL, UNIQUE (collection, key))
+"""
 
 Row = tuple[Any, ...]
 _units: ContextVar[tuple[object, ...]] = ContextVar("advanced_rag_kvstore_units", default=())
@@ -48,7 +51,7 @@ class KVStoreFile:
     Example:
         >>> file = KVStoreFile(None)
         >>> with file.transaction():
-        ...     file.write("INSERT INTO pairs (collection, key, value) VALUES (?, ?, ?)", [("data", "a", "{}")])
+        ...     file.write("INSERT INTO pairs (collection, key, value, checksum) VALUES (?, ?, ?, ?)", [("data", "a", "{}", 0)])
         1
         >>> file.read("SELECT key FROM pairs")
         [('a',)]

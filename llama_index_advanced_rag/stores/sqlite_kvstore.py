@@ -13,13 +13,16 @@ from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError, IndexNotCopiedError
-from llama_index_advanced_rag.stores.json_value import decode_object, encode_object
+from llama_index_advanced_rag.stores.json_value import checksum_of, decode_object, encode_object
 from llama_index_advanced_rag.stores.kvstore_file import KVSTORE, KVStoreFile
 from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_PUT = "INSERT INTO pairs (collection, key, value) VALUES (?, ?, ?) ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value"
+_PUT = """
+INSERT INTO pairs (collection, key, value, checksum) VALUES (?, ?, ?, ?)
+ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, checksum = excluded.checksum
+"""
 
 
 class SQLiteKVStore(BaseKVStore):
@@ -55,7 +58,7 @@ class SQLiteKVStore(BaseKVStore):
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         if read_only and path is None:
             raise ConfigurationError("read_only=True cannot go with path=None; it needs an existing file.")
-        self._file = KVStoreFile(None if path is None else Path(path), read_only=read_only)
+        self._file = KVStoreFile(None if path is None else Path(path).absolute(), read_only=read_only)
         # Of the tasks of a loop that wait for their turn to write, one waits in a worker thread: many would leave none to others.
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -71,7 +74,7 @@ class SQLiteKVStore(BaseKVStore):
 
     @property
     def path(self) -> Path | None:
-        """The file, or None for memory."""
+        """The file as an absolute path, or None for memory."""
         return self._file.path
 
     @property
@@ -123,7 +126,7 @@ class SQLiteKVStore(BaseKVStore):
         Raises:
             ConfigurationError: a value is no dict of JSON values, or a name is no string; nothing is stored.
         """
-        rows = [(_name(collection, "collection"), _name(key, "key"), encode_object(key, value)) for key, value in kv_pairs]
+        rows = [_row(_name(collection, "collection"), _name(key, "key"), value) for key, value in kv_pairs]
         if rows:
             self._file.write(_PUT, rows)
 
@@ -135,9 +138,10 @@ class SQLiteKVStore(BaseKVStore):
 
     def get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
         """The dict under a key, a new one each time, or None."""
-        rows = self._file.read("SELECT value FROM pairs WHERE collection = ? AND key = ?", (_name(collection, "collection"), _name(key, "key")))
+        names = (_name(collection, "collection"), _name(key, "key"))
         with damage_reported(KVSTORE):
-            return decode_object(rows[0][0]) if rows else None
+            rows = self._file.read("SELECT value, checksum FROM pairs WHERE collection = ? AND key = ?", names)
+            return decode_object(*names, *rows[0]) if rows else None
 
     async def aget(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
         """The async twin of `get`."""
@@ -145,9 +149,10 @@ class SQLiteKVStore(BaseKVStore):
 
     def get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """All pairs of a collection as of one instant, in the order in which the keys were first put."""
-        rows = self._file.read("SELECT key, value FROM pairs WHERE collection = ? ORDER BY number", (_name(collection, "collection"),))
+        name = _name(collection, "collection")
         with damage_reported(KVSTORE):
-            return {key: decode_object(value) for key, value in rows}
+            rows = self._file.read("SELECT key, value, checksum FROM pairs WHERE collection = ? ORDER BY number", (name,))
+            return {key: decode_object(name, key, value, checksum) for key, value, checksum in rows}
 
     async def aget_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """The async twin of `get_all`."""
@@ -166,8 +171,8 @@ class SQLiteKVStore(BaseKVStore):
         """Everything as of one instant, by collection and key: what `SimpleKVStore.from_dict` takes."""
         collections: dict[str, dict[str, dict[str, Any]]] = {}
         with damage_reported(KVSTORE):
-            for collection, key, value in self._file.read("SELECT collection, key, value FROM pairs ORDER BY number"):
-                collections.setdefault(collection, {})[key] = decode_object(value)
+            for collection, key, value, checksum in self._file.read("SELECT collection, key, value, checksum FROM pairs ORDER BY number"):
+                collections.setdefault(collection, {})[key] = decode_object(collection, key, value, checksum)
         return collections
 
     def persist(self, persist_path: str) -> None:
@@ -202,7 +207,7 @@ class SQLiteKVStore(BaseKVStore):
     def __reduce__(self) -> tuple[Callable[..., "SQLiteKVStore"], tuple[Path, bool]]:
         if self.path is None:
             raise IndexNotCopiedError("A key-value store in memory cannot be pickled or deep-copied. Give it a path, and every copy opens the same file.")
-        return (_open, (self.path.absolute(), self.read_only))
+        return (_open, (self.path, self.read_only))
 
     def __enter__(self) -> Self:
         return self
@@ -213,6 +218,11 @@ class SQLiteKVStore(BaseKVStore):
 
 def _open(path: Path, read_only: bool) -> SQLiteKVStore:
     return SQLiteKVStore(path, read_only=read_only)
+
+
+def _row(collection: str, key: str, value: object) -> tuple[str, str, str, int]:
+    text = encode_object(key, value)
+    return (collection, key, text, checksum_of(collection, key, text))
 
 
 def _name(value: object, what: str) -> str:

@@ -149,7 +149,7 @@ def test_put_all_is_one_transaction_whatever_the_batch_size(path):
         statements: list[str] = []
         store._file._writer.set_trace_callback(statements.append)
         store.put_all(PAIRS, batch_size=7)
-        assert [statement for statement in statements if not statement.startswith("INSERT")] == ["BEGIN IMMEDIATE", "COMMIT"]
+        assert [statement for statement in statements if "INSERT" not in statement] == ["BEGIN IMMEDIATE", "COMMIT"]
         assert store.get_all() == {"language": {"code": "fr"}, **dict(PAIRS)}
 
 
@@ -196,15 +196,30 @@ def test_damaged_files(path):
     path.write_bytes(data[: len(data) // 2 // 4096 * 4096])
     with pytest.raises(IndexFormatError, match=r"file of this key-value store is damaged\. Restore a copy"), SQLiteKVStore(path) as store:
         store.get_all()
-    path.write_bytes(data)
+    with pytest.raises(IndexFormatError, match=r"file of this key-value store is damaged|a row cannot be read"), SQLiteKVStore(path) as store:
+        store.get("150")
+
+
+@pytest.mark.parametrize("written", [b'"code":"fr"', b"language"])
+def test_a_flipped_bit_is_noticed(path, written):
+    data = path.read_bytes()
+    assert data.count(written) in {1, 2}  # a key stands in the table and in its index
+    path.write_bytes(data.replace(written, bytes([*written[:-3], written[-3] ^ 1, *written[-2:]])))
     with SQLiteKVStore(path) as store:
-        store._file.write("UPDATE pairs SET value = ? WHERE key = ?", [("{", "3"), ("[1]", "4")])
-        for key in ("3", "4"):
-            with pytest.raises(IndexFormatError, match="damaged: a row cannot be read"):
-                store.get(key)
-        with pytest.raises(IndexFormatError, match="damaged"):
-            store.to_dict()
-        assert store.get("5") == {"x": "x" * 1000}
+        for use in (store.get_all, store.to_dict):
+            with pytest.raises(IndexFormatError, match=r"damaged: a row cannot be read \(ValueError: the value of key '.*' in collection 'data' has changed"):
+                use()
+        store.put("other", {"n": 1})
+        assert store.get("other") == {"n": 1}
+
+
+def test_a_relative_path_holds_after_a_change_of_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with SQLiteKVStore("kv") as store:
+        monkeypatch.chdir(tmp_path.parent)
+        store.put("a", {})
+        with copy.deepcopy(store) as copied:
+            assert copied.path == store.path == tmp_path / "kv"
 
 
 def test_read_only(path):
