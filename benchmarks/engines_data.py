@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.schema import BaseNode, Document, NodeRelationship, QueryBundle, RelatedNodeInfo, TextNode, TransformComponent
+from llama_index.core.schema import BaseNode, Document, NodeRelationship, QueryBundle, TextNode, TransformComponent
 
 SEED = 20261130
 DIMENSION = 384
@@ -161,7 +161,7 @@ def node_of(source: BaseNode) -> TextNode:
         metadata=source.metadata,
         excluded_embed_metadata_keys=hidden,
         excluded_llm_metadata_keys=hidden,
-        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.node_id, metadata=source.metadata, hash=source.hash)},
+        relationships={NodeRelationship.SOURCE: source.as_related_node_info()},
     )
 
 
