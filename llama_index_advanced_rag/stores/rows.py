@@ -69,13 +69,15 @@ def best_first(positions: Positions, scores: NDArray[np.floating[Any]], top_k: i
 
 
 def _untied(positions: Positions, scores: NDArray[np.float64], names: RowNames) -> Positions:
-    """Positions that are sorted by falling score, with each run of equal scores put in order."""
-    if not len(scores):
+    """Positions that are sorted by falling score, with each run of equal scores put in order; names are asked once for all runs."""
+    same = scores[1:] == scores[:-1]
+    if not same.any():
         return positions
-    starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1])))
-    ends = np.append(starts[1:], len(scores))
+    places = np.flatnonzero(np.append(False, same) | np.append(same, False))
+    tied = positions[places]
+    ordered = names.in_order(tied, len(tied))
+    by_position = np.argsort(ordered)
+    ranks = by_position[np.searchsorted(ordered, tied, sorter=by_position)]
     result = positions.copy()
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if end - start > 1:
-            result[start:end] = names.in_order(positions[start:end], end - start)
+    result[places] = tied[np.lexsort((ranks, -scores[places]))]
     return result
