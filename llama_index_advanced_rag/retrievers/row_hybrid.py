@@ -68,9 +68,22 @@ class RowErrand:
         with self._timed():
             if self.failure is not None:
                 raise self.failure
-            if not self._probe:
-                self._probe = [self.retriever.probe(self.errand.bundle)]
+            self._make_probe()
             return self.retriever.ranked(state, self._probe)[0]
+
+    @property
+    def asks_a_model(self) -> bool:
+        """True when the probe is still to be made by a model."""
+        return self.retriever.probe_awaits and self.errand.bundle.embedding is None and self.failure is None and not self._probe
+
+    def prepare(self) -> None:
+        """Make the probe, unless it is made."""
+        with self._timed():
+            self._make_probe()
+
+    def _make_probe(self) -> None:
+        if not self._probe:
+            self._probe = [self.retriever.probe(self.errand.bundle)]
 
     async def aprepare(self) -> Any:
         """The probe, where making it awaits a model; else it is left to `run`."""
@@ -221,15 +234,25 @@ class _Search:
     def __call__(self, state: RowState) -> RowFusion:
         if self._took_part is not None:
             return self._hybrid.fused(self._took_part, [item.run(state) for item in self._took_part], state)
-        outcomes = run_side_by_side(self._errands, state) if self._outcomes is None else self._outcomes
+        outcomes = _ask(self._errands, state) if self._outcomes is None else self._outcomes
         fusion = self._hybrid.judged(self._errands, outcomes, state)
         self._took_part = fusion.errands
         return fusion
 
 
-def run_side_by_side(errands: Sequence[RowErrand], state: RowState) -> list[Outcome[Found]]:
-    """What each errand finds in a state."""
-    return run_all([partial(item.run, state) for item in errands], timeouts_s=[item.errand.child.timeout_s for item in errands])
+def _ask(errands: Sequence[RowErrand], state: RowState) -> list[Outcome[Found]]:
+    """What each errand finds in a state.
+
+    Side by side where one may be late, and where several ask a model; ranking alone keeps both cores busy in one thread, and
+    starting threads for it costs more than it brings.
+    """
+    limits = [item.errand.child.timeout_s for item in errands]
+    if any(limit is not None for limit in limits):
+        return run_all([partial(item.run, state) for item in errands], timeouts_s=limits)
+    asking = [item for item in errands if item.asks_a_model]
+    for item, outcome in zip(asking, run_all([item.prepare for item in asking]), strict=True):
+        item.failure = outcome.error
+    return [run_all([partial(item.run, state)])[0] for item in errands]
 
 
 def _prepare_together(errands: Sequence[RowErrand]) -> None:

@@ -1,6 +1,6 @@
 """A row space in memory, and retrievers over it beside the same retrievers over nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,6 @@ from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.stores._postings_segment import build_segment
 from llama_index_advanced_rag.stores.filter_columns import FilterColumns
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
-from llama_index_advanced_rag.stores.list_names import ListNames
 from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata
 from llama_index_advanced_rag.stores.node_source import DictNodeSource, own_copy, sort_key
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
@@ -26,22 +25,26 @@ from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 
-class Names(ListNames):
-    """Names whose deleted rows have none."""
+class Names:
+    """Implements `RowNames`; deleted rows have no id."""
 
     def __init__(self, space: "MemoryRows") -> None:
-        nodes = space.all_nodes
-        super().__init__(
-            [node.node_id for node in nodes],
-            sort_keys=[sort_key(node) for node in nodes],
-            ref_doc_ids=[node.ref_doc_id for node in nodes],
-            metadata=[filterable_metadata(node) for node in nodes],
-        )
-        self._space = space
+        self._space, self._nodes = space, space.all_nodes
 
     def node_ids(self, positions: Any) -> list[str | None]:
-        found = super().node_ids(positions)
-        return [None if position in self._space.gone else node_id for position, node_id in zip(positions.tolist(), found, strict=True)]
+        return [None if position in self._space.gone else self._nodes[position].node_id for position in positions.tolist()]
+
+    def in_order(self, positions: Any, limit: int) -> Any:
+        return np.array(sorted(positions.tolist(), key=lambda position: sort_key(self._nodes[position]))[:limit], dtype=np.intp)
+
+    def positions_of(self, node_ids: Sequence[str]) -> Any:
+        return np.array([position for position, node in enumerate(self._nodes) if node.node_id in node_ids], dtype=np.intp)
+
+    def positions_of_documents(self, ref_doc_ids: Sequence[str]) -> Any:
+        return np.array([position for position, node in enumerate(self._nodes) if node.ref_doc_id in ref_doc_ids], dtype=np.intp)
+
+    def metadata(self, start: int, stop: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        return ((position, filterable_metadata(self._nodes[position])) for position in range(start, stop))
 
 
 class RowPostings(PostingsStore):
