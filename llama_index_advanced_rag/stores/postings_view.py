@@ -15,6 +15,7 @@ from llama_index_advanced_rag.stores.rows import NOTHING, Found, Mask, Positions
 
 Group = tuple[str, ...]
 _LOOKUP = 16  # looking one text up in a list of postings costs about as much as reading so many postings
+_SCAN = 64  # picking one score out of all costs about as much as comparing so many, which are next to each other
 
 
 class _Word(NamedTuple):
@@ -148,20 +149,23 @@ class PostingsView:
 
     def _candidates(self, words: Sequence[_Word], top_k: int, mask: Mask | None) -> Positions:
         """Positions, ascending, with all that can be among the best."""
-        if mask is not None and np.count_nonzero(mask) * _LOOKUP < sum(len(word.positions) for word in words):
+        n_allowed = len(self.lengths) if mask is None else int(np.count_nonzero(mask))
+        if mask is not None and n_allowed * len(words) * _LOOKUP < sum(len(word.positions) for word in words):
             return np.flatnonzero(mask)
         margin = (len(words) + 8) * 2.0**-22  # several times the relative error that sums of float32 may have
         if len(words) == 1:
             positions, rough = words[0].positions.astype(np.intp), self._rough_shares(words[0])
         else:
             every = self._rough_scores(words)
-            least = self._least(words, every, top_k, mask) * (1 - margin)
-            positions = np.flatnonzero(every >= least if least > 0 else every)
+            positions = np.flatnonzero(mask) if mask is not None and n_allowed * _SCAN < len(every) else self._worth_a_look(words, every, top_k, mask, margin)
             rough = every[positions]
-        if mask is not None:
-            allowed = np.flatnonzero(mask[positions])
-            positions, rough = positions[allowed], rough[allowed]
+        held = np.flatnonzero(rough if mask is None else (rough > 0) & mask[positions])
+        positions, rough = positions[held], rough[held]
         return positions[_leading(rough, top_k, margin)]
+
+    def _worth_a_look(self, words: Sequence[_Word], every: NDArray[np.floating[Any]], top_k: int, mask: Mask | None, margin: float) -> Positions:
+        least = self._least(words, every, top_k, mask) * (1 - margin)
+        return np.flatnonzero(every >= least if least > 0 else every)
 
     def _least(self, words: Sequence[_Word], rough: NDArray[np.floating[Any]], top_k: int, mask: Mask | None) -> float:
         """A rough score that `top_k` texts reach, by the texts of one word: those below it need not be looked at; 0 when no word has so many."""
@@ -174,7 +178,7 @@ class PostingsView:
         return 0.0
 
     def _rough_scores(self, words: Sequence[_Word]) -> NDArray[np.floating[Any]]:
-        """Scores of all positions, but for a constant factor, with an error of `_margin` at most."""
+        """Scores of all positions, in float32 and without the factor k1 + 1 that all have."""
         norms = self._rough_norms
         rough = np.zeros(len(norms), dtype=norms.dtype)
         for word in words:
