@@ -19,6 +19,7 @@ from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
 from llama_index_advanced_rag.stores.external_vectors import ExternalVectors
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+from llama_index_advanced_rag.stores.row_checks import reclaim
 from llama_index_advanced_rag.stores.row_compaction import compact, settle
 from llama_index_advanced_rag.stores.row_copy import copy_files
 from llama_index_advanced_rag.stores.row_files import RowFiles
@@ -51,6 +52,7 @@ class Corpus:
     Args:
         database: an open database that holds settings.
         vector_store: the user's own vector store; None keeps the vectors here.
+        unread: leave the array files alone until the first `refresh`, for repairing them.
 
     Attributes:
         documents: the document store (a LlamaIndex `BaseDocumentStore`).
@@ -61,7 +63,7 @@ class Corpus:
         settings: what the stored state was made with.
     """
 
-    def __init__(self, database: CorpusDatabase, *, vector_store: BasePydanticVectorStore | None = None) -> None:
+    def __init__(self, database: CorpusDatabase, *, vector_store: BasePydanticVectorStore | None = None, unread: bool = False) -> None:
         self.database = database
         self.settings = CorpusSettings.read(database)
         if self.settings.external_vectors and vector_store is None:
@@ -72,7 +74,7 @@ class Corpus:
         self.analyzer = TextAnalyzer.from_dict(self.settings.analyzer)
         self.external = None if vector_store is None else ExternalVectors(database, vector_store)
         self._metric = VectorMetric.COSINE if vector_store is None else VectorMetric.DOT  # of vectors kept for somebody else nothing is changed
-        self.rows = RowFiles(database, metric=self._metric if vector_store is None else None)
+        self.rows = RowFiles(database, metric=self._metric if vector_store is None else None, unread=unread)
         self.postings = CorpusPostings(self.analyzer, self.rows, self)
         self.vectors: BasePydanticVectorStore = (
             FlatVectorStore._of_rows(self, metric=self._metric) if vector_store is None else vector_store  # noqa: SLF001
@@ -92,19 +94,19 @@ class Corpus:
         return corpus
 
     @classmethod
-    def open(cls, folder: Path, *, read_only: bool = False, vector_store: BasePydanticVectorStore | None = None) -> "Corpus":
+    def open(cls, folder: Path, *, read_only: bool = False, vector_store: BasePydanticVectorStore | None = None, unread: bool = False) -> "Corpus":
         """The corpus stored in a folder.
 
         Raises:
             IndexNotFoundError: there is none.
             IndexFormatError: it is of another format, not ours, or damaged.
         """
-        return cls._over(CorpusDatabase(folder, read_only=read_only), vector_store)
+        return cls._over(CorpusDatabase(folder, read_only=read_only), vector_store, unread=unread)
 
     @classmethod
-    def _over(cls, database: CorpusDatabase, vector_store: BasePydanticVectorStore | None) -> "Corpus":
+    def _over(cls, database: CorpusDatabase, vector_store: BasePydanticVectorStore | None, *, unread: bool = False) -> "Corpus":
         try:
-            return cls(database, vector_store=vector_store)
+            return cls(database, vector_store=vector_store, unread=unread)
         except BaseException:
             database.close()
             raise
@@ -157,6 +159,16 @@ class Corpus:
     def vectors_by_hash(self, embed_hashes: Iterable[str]) -> dict[str, Vector]:
         """The vectors already stored for these content hashes."""
         return self.rows.vectors_of_hashes(embed_hashes)
+
+    def nodes_of_documents(self, ref_doc_ids: Sequence[str]) -> list[BaseNode]:
+        """The searchable nodes of documents, in the order of their rows."""
+        rows = self.database.query_in("SELECT row FROM nodes WHERE row IS NOT NULL AND ref_doc_id IN ({})", ref_doc_ids)
+        return list(self.documents.nodes_of_rows(sorted(row[0] for row in rows)).values())
+
+    def vectors_of_nodes(self, node_ids: Sequence[str]) -> NDArray[Any]:
+        """(n, dimension) vectors of searchable nodes, as they are stored."""
+        rows = self.rows.table.rows_of_nodes(node_ids)
+        return self.rows.vectors()[np.searchsorted(self.state().row_ids, [rows[node_id] for node_id in node_ids])]
 
     def bind_embedding(self, identity: str, *, name: str | None) -> None:
         """Say which model the vectors come from, before the first are written.
@@ -232,6 +244,7 @@ class Corpus:
         """One transaction over rows, array files and settings, announced where there is a second store."""
         with nullcontext() if self.external is None else self.external.announced(ref_doc_ids=ref_doc_ids, node_ids=node_ids):
             with self.rows.change():
+                reclaim(self.rows)
                 settings = self.settings.with_dimension({len(vector) for vector in vectors.values()})
                 yield
                 if settings != self.settings:
@@ -244,9 +257,17 @@ class Corpus:
         """The vectors of the nodes as they are stored; what is stored already is taken as it is, to the last bit."""
         stored = self.rows.vectors_of_hashes(embed_hashes)
         fresh = {digest: node.node_id for node, digest in zip(nodes, embed_hashes, strict=True) if digest not in stored}
-        checked = checked_vectors(np.array([vectors[digest] for digest in fresh]), list(fresh.values()), self._metric, self.settings.dimension)
-        stored.update(zip(fresh, checked, strict=True))
+        stored.update(zip(fresh, self.as_stored([vectors[digest] for digest in fresh], list(fresh.values())), strict=True))
         return np.array([stored[digest] for digest in embed_hashes])
+
+    def as_stored(self, vectors: Sequence[Vector], node_ids: Sequence[str]) -> NDArray[Any]:
+        """(n, dimension) vectors of these nodes in the form in which they are stored: of length 1 unless they are kept for an external store.
+
+        Raises:
+            EmbeddingMismatchError: vectors of another length than the stored ones.
+            ConfigurationError: one is not finite, or zero; the message names the node.
+        """
+        return checked_vectors(np.array(vectors), node_ids, self._metric, self.settings.dimension if len(vectors) else 0)
 
     def settle(self) -> None:
         """Keep searches fast after many changes: compact when most rows are dead, note the order of many new rows."""

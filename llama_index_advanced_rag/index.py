@@ -33,6 +33,7 @@ from llama_index_advanced_rag.storage_view import (
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.updatable import listed
 from llama_index_advanced_rag.update_report import UpdateReport
+from llama_index_advanced_rag.verification import VerifyReport
 
 
 class CorpusIndex(SearchableIndex):
@@ -177,7 +178,7 @@ class CorpusIndex(SearchableIndex):
         try:
             yield
         except BaseException:
-            empty = not any(self._corpus.sizes().values())
+            empty = not any(self._corpus.counts().values())
             self.close()
             if empty and self._folder is not None:
                 remove_index(self._folder)
@@ -235,10 +236,7 @@ class CorpusIndex(SearchableIndex):
             ConfigurationError: `transformations` are given for an index that was built without.
             EmbeddingMismatchError: it was built with another embedding model.
         """
-        folder = Path(persist_dir)
-        if not holds_index(folder):
-            raise _not_found(folder)
-        corpus = Corpus.open(folder, read_only=read_only, vector_store=vector_store)
+        corpus = Corpus.open(_checked_folder(persist_dir), read_only=read_only, vector_store=vector_store)
         try:
             index = cls.__new__(cls)
             index._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)  # noqa: SLF001
@@ -249,6 +247,27 @@ class CorpusIndex(SearchableIndex):
             corpus.close()
             raise
         return index
+
+    @classmethod
+    def repair(cls, persist_dir: str | Path, *, embed_model: EmbedType | None = None, vector_store: BasePydanticVectorStore | None = None) -> VerifyReport:
+        """Check and mend the index of a folder that does not open because a file is damaged; see `verify(repair=True)`.
+
+        Args:
+            persist_dir: the folder.
+            embed_model: the model it was built with; None finds it again by the name stored. Used only where vectors are lost.
+            vector_store: the external vector store, if it was built with one.
+
+        Raises:
+            IndexNotFoundError: there is no index in the folder.
+            IndexFormatError: the database itself is damaged.
+        """
+        corpus = Corpus.open(_checked_folder(persist_dir), vector_store=vector_store, unread=True)
+        try:
+            index = cls.__new__(cls)
+            index._setup(corpus, embed_model, None, None, show_progress=False, callback_manager=None)  # noqa: SLF001
+            return index.verify(repair=True)
+        finally:
+            corpus.close()
 
     def __enter__(self) -> Self:
         return self
@@ -267,6 +286,13 @@ def _write_signposts(folder: Path, corpus: Corpus) -> None:
     except BaseException:
         corpus.close()
         raise
+
+
+def _checked_folder(persist_dir: str | Path) -> Path:
+    folder = Path(persist_dir)
+    if not holds_index(folder):
+        raise _not_found(folder)
+    return folder
 
 
 def _not_found(folder: Path) -> IndexNotFoundError:

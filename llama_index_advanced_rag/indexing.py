@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from types import MappingProxyType
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,6 +21,8 @@ from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatc
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256
+MOST_BATCH_NODES = 4096
+QUICK_S = 0.5
 REQUEST_TEXTS = 256
 FAILURES_IN_A_ROW = 3
 SAMPLE_TEXTS = 50
@@ -38,6 +41,7 @@ class ChangeRun:
     overlong: int = 0
     first_error: Exception | None = None
     failures_in_a_row: int = 0
+    batch_nodes: int = field(default_factory=lambda: BATCH_NODES)
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def steps(self, upserts: Sequence[Document], deleted: Sequence[str]) -> Steps:
@@ -48,11 +52,12 @@ class ChangeRun:
             prepared = self._prepare(document)
             if prepared is not None:
                 batch.append(prepared)
-            if sum(len(item.nodes) for item in batch) >= BATCH_NODES:
-                yield from self._store(batch)
+            if sum(len(item.nodes) for item in batch) >= self.batch_nodes:
+                yield from self._store_timed(batch)
                 batch = []
         if batch:
             yield from self._store(batch)
+        self.corpus.settle()
         if self.overlong:
             self.report.warnings.append(
                 f"{self.overlong} of {self.report.embedded} chunks are longer than the {self.window().max_tokens} tokens the embedding model reads: "
@@ -60,6 +65,13 @@ class ChangeRun:
             )
         if self.first_error is not None and not self.report.anything_done():
             raise self.first_error
+
+    def _store_timed(self, batch: Sequence[PreparedDocument]) -> Steps:
+        """A commit costs about as much for few nodes as for many: where embedding is quick the batches grow, where it is slow little is lost by a kill."""
+        started = perf_counter()
+        yield from self._store(batch)
+        quick = perf_counter() - started < QUICK_S
+        self.batch_nodes = min(2 * self.batch_nodes, MOST_BATCH_NODES) if quick else max(self.batch_nodes // 2, BATCH_NODES)
 
     def _delete(self, ref_doc_ids: Sequence[str]) -> None:
         known = self.corpus.document_hashes(ref_doc_ids)
@@ -199,12 +211,24 @@ def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode])
     texts = {content_hash(text): text for text in map(embedding_text, nodes)}
     vectors = corpus.vectors_by_hash(texts)
     missing = [digest for digest in texts if digest not in vectors]
-    for start in range(0, len(missing), REQUEST_TEXTS):
-        asked = missing[start : start + REQUEST_TEXTS]
-        answer = checked(embed(model, [texts[digest] for digest in asked]), len(asked))
+    vectors.update(zip(missing, embed_all(model, [texts[digest] for digest in missing]), strict=True))
+    return vectors
+
+
+def embed_all(model: BaseEmbedding, texts: Sequence[str]) -> list[Vector]:
+    """Vectors of texts, a bounded number a call.
+
+    Raises:
+        ConfigurationError: the model gave unusable vectors.
+        Exception: that of the model, as it was.
+    """
+    vectors: list[Vector] = []
+    for start in range(0, len(texts), REQUEST_TEXTS):
+        asked = list(texts[start : start + REQUEST_TEXTS])
+        answer = checked(embed(model, asked), len(asked))
         if isinstance(answer, Exception):
             raise answer
-        vectors.update(zip(asked, answer, strict=True))
+        vectors += answer
     return vectors
 
 

@@ -10,20 +10,20 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag._choices import parse_choice
 from llama_index_advanced_rag.call_arguments import accepted_names, share_out
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.maintained import MaintainedIndex
 from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options
 from llama_index_advanced_rag.postprocessors.cut_blocks import CutBlockCompletion
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.updatable import UpdatableIndex
 
 ENGINE_TOP_K = 20
 _ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
 _CHAT_OPTIONS = accepted_names(GroundedChatEngine, without=("query_engine", "llm"))
 
 
-class SearchableIndex(UpdatableIndex):
+class SearchableIndex(MaintainedIndex):
     """An index that can be asked: for nodes, for an answer, or in a conversation.
 
     What it returns is light and follows the index: make it once, ask it often, and each question sees what was committed

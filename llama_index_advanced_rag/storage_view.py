@@ -10,6 +10,7 @@ from llama_index.core.storage.storage_context import StorageContext
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import AdvancedRagError, ConfigurationError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.database import FILE_NAME, CorpusDatabase
+from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
 _SIGNPOST_FILES = ("docstore.json", "index_store.json")
@@ -131,7 +132,8 @@ def write_signposts(folder: Path) -> None:
 
 def remove_index(folder: Path) -> None:
     """Delete the files of an index from a folder, and the folder if nothing else is in it."""
-    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", *_SIGNPOST_FILES):
+    arrays = [path.name for path in folder.iterdir() if ARRAY_FILE.fullmatch(path.name)]
+    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", *_SIGNPOST_FILES, *arrays):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()

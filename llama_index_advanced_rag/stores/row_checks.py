@@ -1,17 +1,15 @@
 """What must be true of the searchable rows, checked against the files and the nodes."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from llama_index_advanced_rag.errors import IndexFormatError, StorageError
 from llama_index_advanced_rag.stores.row_files import RowFiles
-from llama_index_advanced_rag.stores.row_generation import KINDS, LENGTHS, ROWS, VECTORS, file_name
+from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE, KINDS, LENGTHS, ROWS, VECTORS, file_name
 from llama_index_advanced_rag.stores.segment_files import file_checksum
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 
-_OURS = re.compile(r"(rows|lengths|vectors|postings|order)-\d+(-\d+)?\.bin")
 _BLOCK = 1 << 16
 _UNIT = 1e-3  # float16 vectors are of length 1 to about that
 
@@ -87,12 +85,13 @@ def _order_problems(files: RowFiles) -> list[str]:
 
 
 def reclaim(files: RowFiles) -> list[str]:
-    """Delete files that a change that was cut off has left in the folder; their names. Within a transaction, so that nobody is writing."""
+    """Delete, once, files that a change that was cut off has left in the folder; their names. Within a transaction, so that nobody is writing."""
     folder = files.folder
-    if folder is None:
+    if folder is None or files.reclaimed:
         return []
     manifest = files.table.read()
     used = {file.name for file in files.table.segments()} | {file_name(kind, manifest.generation) for kind in (ROWS, LENGTHS, VECTORS)}
-    left = sorted(path.name for path in folder.iterdir() if _OURS.fullmatch(path.name) and path.name not in used)
+    left = sorted(path.name for path in folder.iterdir() if ARRAY_FILE.fullmatch(path.name) and path.name not in used)
     files.remove_files(left)
+    files.reclaimed = True
     return left

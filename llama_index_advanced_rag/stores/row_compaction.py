@@ -23,7 +23,7 @@ def settle(files: RowFiles) -> None:
             compact(files)
     elif state.n_rows - len(files.order) > max(_UNORDERED, len(files.order) // 4):
         with files.change():
-            _write_order(files, files.manifest, files.state().row_ids)
+            write_order(files, files.manifest, files.state().row_ids)
 
 
 def compact(files: RowFiles) -> None:
@@ -43,7 +43,7 @@ def compact(files: RowFiles) -> None:
         segment = remapped(merge_segments(list(files.segments.values()), state.alive), places)
         name = file_name(POSTINGS, new.generation, new.n_files)
         files.table.replace_segments([], [files.write_file(name, segment.start, segment_arrays(segment), segment)])
-    _write_order(files, replace(new, n_files=new.n_files + 1), state.row_ids[kept])
+    write_order(files, replace(new, n_files=new.n_files + 1), state.row_ids[kept])
 
 
 def _copied(files: RowFiles, kept: NDArray[np.intp], manifest: Manifest) -> Manifest:
@@ -61,7 +61,7 @@ def _copied(files: RowFiles, kept: NDArray[np.intp], manifest: Manifest) -> Mani
     return manifest
 
 
-def _write_order(files: RowFiles, manifest: Manifest, row_ids: NDArray[np.int64]) -> None:
+def write_order(files: RowFiles, manifest: Manifest, row_ids: NDArray[np.int64]) -> None:
     """Note the place of each row by sort key; dead rows come last."""
     in_order = files.table.in_order()
     places = np.full(len(row_ids), len(row_ids), dtype=np.int32)

@@ -41,9 +41,10 @@ class RowFiles:
         database: holds the nodes, and what of the files is committed; the files are in its folder, or in memory.
         metric: how vectors are compared; None when they are searched elsewhere and only kept here.
         dtype: of the vectors, "float32" or "float16".
+        unread: leave what is there alone until the first `refresh`, for repairing it.
     """
 
-    def __init__(self, database: CorpusDatabase, *, metric: VectorMetric | None = VectorMetric.COSINE, dtype: str = "float32") -> None:
+    def __init__(self, database: CorpusDatabase, *, metric: VectorMetric | None = VectorMetric.COSINE, dtype: str = "float32", unread: bool = False) -> None:
         self._database, self.metric, self._dtype = database, metric, dtype
         self.table = RowManifest(database)
         self.generation = self._next_generation = RowGeneration(None, 0)
@@ -52,9 +53,11 @@ class RowFiles:
         self._fresh: dict[str, Any] = {}
         self._order: tuple[str, NDArray[np.integer]] = ("", _NO_ORDER)
         self._dead_seq = 0
+        self.reclaimed = False
         self._version = _NEVER
         self._state: RowState | None = None
-        self.refresh()
+        if not unread:
+            self.refresh()
 
     def open_generation(self, number: int) -> RowGeneration:
         """The array files of a generation, which are made when something is appended; in memory it is made once."""

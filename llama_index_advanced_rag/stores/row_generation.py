@@ -1,5 +1,6 @@
 """The array files of one numbering of the rows: which row stands at each position, its length in terms, its vector."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from llama_index_advanced_rag.stores.row_manifest import Manifest, RowManifest
 from llama_index_advanced_rag.stores.segment_files import ArrayFile, Block, sync_files
 
 ROWS, LENGTHS, VECTORS = "rows", "lengths", "vectors"
+ARRAY_FILE = re.compile(r"(rows|lengths|vectors|postings|order)-\d+(-\d+)?\.bin(\.tmp)?")
 KINDS = (ROWS, LENGTHS, VECTORS)
+_NO_VECTORS = ArrayFile(None, np.float32, width=0)
 
 
 def file_name(kind: str, generation: int, number: int | None = None) -> str:
@@ -46,9 +49,9 @@ class RowGeneration:
         return None if self._folder is None else self._folder / (self._prefix + file_name(kind, self.number, number))
 
     def _vectors(self, dimension: int) -> ArrayFile:
-        if VECTORS not in self._files:
+        if VECTORS not in self._files and dimension:
             self._files[VECTORS] = ArrayFile(self.path(VECTORS), self._dtype, width=dimension)
-        return self._files[VECTORS]
+        return self._files.get(VECTORS, _NO_VECTORS)
 
     def append(self, manifest: Manifest, rows: NDArray[np.int64], lengths: NDArray[np.uint32], vectors: NDArray[np.floating] | None) -> Mapping[str, Block]:
         """Write rows behind those of the manifest and wait until they are on the disk; what is written, by kind of file.
@@ -122,5 +125,5 @@ class RowGeneration:
         Raises:
             IndexFormatError: the file is missing or too short.
         """
-        file = self._files[kind] if kind != VECTORS or manifest.dimension is None else self._vectors(manifest.dimension)
+        file = self._vectors(manifest.dimension or 0) if kind == VECTORS else self._files[kind]
         return file.damaged(blocks)

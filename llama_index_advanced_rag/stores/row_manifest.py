@@ -113,8 +113,13 @@ class RowManifest:
         return np.array([row[0] for row in self._database.query("SELECT row FROM nodes WHERE row IS NOT NULL ORDER BY row")], dtype=np.int64)
 
     def nodes_without_row(self) -> list[str]:
-        """Ids of stored nodes that no search can find."""
-        return [row[0] for row in self._database.query("SELECT node_id FROM nodes WHERE row IS NULL AND body IS NOT NULL")]
+        """Ids of nodes that were made searchable and have no row."""
+        return [row[0] for row in self._database.query("SELECT node_id FROM nodes WHERE row IS NULL AND embed_hash IS NOT NULL")]
+
+    def give_rows(self, first: int) -> None:
+        """Give searchable nodes that have lost their row a new one, from this one on."""
+        lost = enumerate(self.nodes_without_row(), start=first)
+        self._database.executemany("UPDATE nodes SET row = ? WHERE node_id = ?", lost)
 
     def in_order(self) -> NDArray[np.int64]:
         """All living rows by document, place in it and node id. Sorts the whole table."""

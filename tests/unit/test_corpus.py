@@ -12,6 +12,9 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.errors import EmbeddingMismatchError, StorageError
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
+from llama_index_advanced_rag.stores.row_files import RowFiles
+from llama_index_advanced_rag.stores.row_state import RowState
+from llama_index_advanced_rag.stores.rows import Positions
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -64,15 +67,15 @@ def test_a_search_beside_a_writer_sees_a_document_old_or_new_never_neither(mode:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_change_between_search_and_reading_is_searched_again(mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     index = build(document("fox", "the old fox"), document("sea", "the sea"))
-    retriever, read, changed = index.as_retriever(mode), Corpus.get_nodes, []
+    retriever, read, changed = index.as_retriever(mode), Corpus.nodes_at, []
 
-    def read_after_a_change(corpus: Corpus, node_ids: list[str]) -> list:
-        if node_ids and not changed:
+    def read_after_a_change(corpus: Corpus, state: RowState, positions: Positions) -> list:
+        if len(positions) and not changed:
             changed.append(True)
             index.update_ref_doc(document("fox", "the new fox"))
-        return read(corpus, node_ids)
+        return read(corpus, state, positions)
 
-    monkeypatch.setattr(Corpus, "get_nodes", read_after_a_change)
+    monkeypatch.setattr(Corpus, "nodes_at", read_after_a_change)
     assert "the new fox" in [hit.node.get_content() for hit in retriever.retrieve("fox")]
     assert "left out" not in caplog.text
 
@@ -114,44 +117,56 @@ def test_memory_after_a_refresh_is_memory_after_a_load(mode: str, tmp_path: Path
     index.close()
 
 
-def test_a_refresh_reads_only_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_refresh_reads_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     index = build(*(document(str(number), f"text {number}") for number in range(20)), persist_dir=tmp_path / "i")
     with CorpusIndex.load(tmp_path / "i", embed_model=DeterministicEmbedding()) as other:
         other.insert(document("new", "one more"))
-    read, asked = SQLDocumentStore.get_nodes, []
-    monkeypatch.setattr(SQLDocumentStore, "get_nodes", lambda store, node_ids, raise_error: asked.extend(node_ids) or read(store, node_ids, raise_error))
-    index.corpus.refresh()
-    assert len(asked) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLDocumentStore, "get_nodes", None)
+        patch.setattr(SQLDocumentStore, "nodes_of_rows", None)
+        assert index.corpus.refresh()
+    assert "one more" in texts(index, "lexical", "more")
     index.close()
 
 
 def test_a_change_cut_short_after_its_commit_is_read_from_the_rows(monkeypatch: pytest.MonkeyPatch):
     index = build(document("fox", "the fox"))
+    refresh = RowFiles.refresh
 
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+    def interrupted(rows: RowFiles) -> bool:
+        if rows.table.read() != rows.manifest:
+            raise KeyboardInterrupt
+        return refresh(rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Corpus, "_hold", interrupted)
+        patch.setattr(RowFiles, "refresh", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.insert(document("bee", "the bee"))
     for mode in MODES:
         assert "the bee" in texts(index, mode, "bee")
 
 
-def test_a_failed_commit_changes_neither_rows_nor_memory(monkeypatch: pytest.MonkeyPatch):
-    index = build(document("fox", "the fox"))
-    before = [texts(index, mode) for mode in MODES]
+@pytest.mark.parametrize(
+    "place", ["llama_index_advanced_rag.stores.row_files.RowFiles.append", "llama_index_advanced_rag.stores.row_manifest.RowManifest.write"]
+)
+def test_a_failed_commit_changes_neither_rows_nor_memory(place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    for folder in (None, tmp_path / "i"):
+        index = build(document("fox", "the fox"), persist_dir=folder)
+        before = [texts(index, mode) for mode in MODES]
 
-    def full(*_: object) -> None:
-        raise StorageError("The disk is full.")
+        def full(*_: object, **__: object) -> None:
+            raise StorageError("The disk is full.")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("llama_index_advanced_rag.stores.search_rows.SearchRows.forget_unused", full)
-        with pytest.raises(StorageError):
-            index.update_ref_doc(document("fox", "another fox"))
-    assert [texts(index, mode) for mode in MODES] == before
-    assert [info.n_nodes for info in index.list_documents()] == [1]
+        with monkeypatch.context() as patch:
+            patch.setattr(place, full)
+            with pytest.raises(StorageError):
+                index.update_ref_doc(document("fox", "another fox"))
+        assert [texts(index, mode) for mode in MODES] == before
+        assert [info.n_nodes for info in index.list_documents()] == [1]
+        index.insert(document("bee", "the bee"))
+        assert sorted(texts(index, "hybrid", "fox bee")) == ["the bee", "the fox"], "what the failed change left in the files is overwritten"
+        assert index.verify().ok
+        index.close()
 
 
 def test_what_is_only_in_the_docstore_is_kept_and_not_searched(tmp_path: Path):
@@ -163,14 +178,17 @@ def test_what_is_only_in_the_docstore_is_kept_and_not_searched(tmp_path: Path):
         assert texts(again, "hybrid") == ["the fox"]
 
 
-def test_equal_texts_share_a_vector_until_the_last_is_gone():
-    index = build(document("a", "the same"), document("b", "the same"), document("c", "another"))
-    assert index.info()["distinct_vectors"] == 2
+def test_equal_texts_are_embedded_once_until_the_last_is_gone():
+    model = DeterministicEmbedding()
+    index = CorpusIndex.from_documents([document("a", "the same"), document("b", "the same"), document("c", "another")], embed_model=model)
+    assert index.last_report.embedded == 2
     index.delete_ref_doc("a")
-    assert index.info()["distinct_vectors"] == 2
-    index.delete_ref_doc("b")
-    assert index.info()["distinct_vectors"] == 1
+    index.insert(document("d", "the same"))
+    assert index.last_report.embedded == 0
+    index.apply(deleted=["b", "d"])
     assert texts(index, "dense", "the same") == ["another"]
+    index.insert(document("e", "the same"))
+    assert index.last_report.embedded == 1
 
 
 def test_nodes_given_are_not_changed():
