@@ -57,7 +57,7 @@ class Run:
             traceback.print_exc()
             found = [failed(self.size, group, error)]
         self.rows += found
-        print_table(found, COLUMNS)
+        print_table(found, COLUMNS, partial(print, flush=True))
 
     @property
     def ours(self) -> Path:
@@ -141,6 +141,7 @@ def asked_and_changed(run: Run, vectors: Vectors) -> None:
 
 def measured(size: int, folder: Path, groups: tuple[str, ...], stock_up_to: int) -> list[Row]:
     """All rows of one size."""
+    print(f"\n{size:,} documents: building", flush=True)
     run = Run(size, folder, groups, stock_up_to)
     asked_and_changed(run, np.load(vector_file(folder, size), mmap_mode="r"))
     gc.collect()

@@ -185,7 +185,7 @@ class PreparedEmbedding(BaseEmbedding):
 
     def __init__(self, vectors: Vectors, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._vectors = vectors
+        self._vectors = np.asarray(vectors)  # rows of a memory map would be maps themselves, which are slow to make
 
     def expect(self, first: int, coming: Sequence[str]) -> None:
         """Texts that will be embedded next; theirs are the vectors from row `first` on, round again at the end."""

@@ -3,7 +3,7 @@
 import asyncio
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ def filtered(bench: Bench, *, count: int) -> list[Row]:
         if found != min(TOP_K, bench.size // 100):
             raise RuntimeError(f"The filter {name} lets {found} of {bench.size // 100} documents through to a list of {TOP_K}.")
 
-    def asking(name: str) -> Any:
+    def asking(name: str) -> Callable[[int], object]:
         return lambda at: retrievers[name][at].retrieve_ids(bundles[at])
 
     unfiltered, *times = taking_turns(count, lambda at: plain.retrieve_ids(bundles[at]), *(asking(name) for name in names), warm_up=1)

@@ -14,6 +14,7 @@ from engines_data import PreparedEmbedding, Question, Vectors
 from llama_index.core import StorageContext, VectorStoreIndex, load_index_from_storage
 from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.schema import BaseNode
 from llama_index.retrievers.bm25 import BM25Retriever
 
@@ -80,7 +81,7 @@ def stock_words(nodes: Sequence[BaseNode]) -> BM25Retriever:
 def stock_hybrid(index: VectorStoreIndex, words: BM25Retriever, *, top_k: int) -> QueryFusionRetriever:
     """The usual hybrid of LlamaIndex: both retrievers, reciprocal rank fusion, no other queries."""
     retrievers = [index.as_retriever(similarity_top_k=LIMIT_K), words]
-    return QueryFusionRetriever(retrievers, llm=MockLLM(), mode="reciprocal_rerank", num_queries=1, similarity_top_k=top_k, use_async=False)
+    return QueryFusionRetriever(retrievers, llm=MockLLM(), mode=FUSION_MODES.RECIPROCAL_RANK, num_queries=1, similarity_top_k=top_k, use_async=False)
 
 
 def persist_stock(index: VectorStoreIndex, words: BM25Retriever, folder: Path) -> None:
