@@ -4,11 +4,15 @@ import asyncio
 import contextvars
 import dis
 import inspect
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
@@ -130,6 +134,22 @@ async def arun_all(jobs: Sequence[Callable[[], Awaitable[T]]], *, timeouts_s: Se
 async def in_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Run blocking work in a worker thread with the caller's context; the event loop stays free."""
     return await asyncio.to_thread(function, *args, **kwargs)
+
+
+async def in_search_thread(function: Callable[..., T], *args: Any) -> T:
+    """As `in_thread`, for work that keeps all cores busy by itself (products of matrices): a few at a time, the others wait in line.
+
+    Many such calls at once only take the cores from each other, and finish later than one after the other.
+    """
+    loop = asyncio.get_running_loop()
+    executor = _searchers.get(loop)
+    if executor is None:
+        executor = _searchers[loop] = ThreadPoolExecutor(_SEARCHES_AT_ONCE, thread_name_prefix="search")
+    return await loop.run_in_executor(executor, partial(contextvars.copy_context().run, function, *args))
+
+
+_SEARCHES_AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))  # on two cores one at a time was fastest, six took twice as long
+_searchers: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()  # its threads end with the loop
 
 
 def never_awaits(function: Callable[..., Any]) -> bool:

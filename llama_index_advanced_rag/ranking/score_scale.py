@@ -82,7 +82,12 @@ def scale_scores(scores: Sequence[float | None], score_range: ScoreRange | None 
     if score_range is None and min(known) == max(known):
         return [_share(score, natural.low or 0.0, natural.high or 1.0) for score in scores] if natural is not None and natural.is_closed else _undecided(scores)
     low, high = _ends(min(known), max(known), score_range or ScoreRange())
-    return [_share(score, low, high) for score in scores] if low < high else _undecided(scores)
+    if low >= high:
+        return _undecided(scores)
+    if len(known) == len(scores):  # most often, and so every search: no call for each score
+        width = high - low
+        return [0.0 if value <= low else 1.0 if value >= high else (value - low) / width for value in known]
+    return [_share(score, low, high) for score in scores]
 
 
 def _ends(lowest: float, highest: float, score_range: ScoreRange) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
 from llama_index_advanced_rag._choices import whole_number
-from llama_index_advanced_rag._concurrency import arun_all, in_thread, with_progress
+from llama_index_advanced_rag._concurrency import arun_all, in_search_thread, in_thread, with_progress
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.row_state import RowSpace
 from llama_index_advanced_rag.trace import NodeLabel, RetrievalTrace, current_trace, stage_trace
@@ -172,7 +172,7 @@ class TracedRetriever(BaseRetriever):
         return None
 
     async def _afind_batch(self, query_bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]] | None:
-        return await in_thread(self._find_batch, query_bundles)
+        return await in_search_thread(self._find_batch, query_bundles)
 
     def _see_changes(self) -> None:
         if self._refresh is not None:

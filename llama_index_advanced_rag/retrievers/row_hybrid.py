@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all
+from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_search_thread, in_thread, run_all
 from llama_index_advanced_rag.retrievers.base import node_label
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, took_part
@@ -85,15 +85,15 @@ class RowErrand:
         if not self._probe:
             self._probe = [self.retriever.probe(self.errand.bundle)]
 
-    async def aprepare(self) -> Any:
-        """The probe, where making it awaits a model; else it is left to `run`."""
+    async def aprepare(self) -> None:
+        """The async twin of `prepare`."""
         with self._timed():
-            if self.retriever.probe_awaits:
-                self._probe = [await self.retriever.aprobe(self.errand.bundle)]
+            self._probe = [await self.retriever.aprobe(self.errand.bundle)]
 
     async def arun(self, state: RowState) -> Found:
         """The async twin of `run`."""
-        await self.aprepare()
+        if self.asks_a_model:
+            await self.aprepare()
         return await in_thread(self.run, state)
 
     @contextmanager
@@ -158,9 +158,10 @@ class RowHybrid:
             state = await in_thread(self._begun, begin)
             outcomes = await arun_all([partial(item.arun, state) for item in rows], timeouts_s=limits)
             return await in_thread(lambda: then(self._find(rows, read, Answered(state, outcomes))))
-        for item, outcome in zip(rows, await arun_all([item.aprepare for item in rows]), strict=True):
+        asking = [item for item in rows if item.asks_a_model]
+        for item, outcome in zip(asking, await arun_all([item.aprepare for item in asking]), strict=True):
             item.failure = outcome.error
-        return await in_thread(lambda: then(self._find(rows, read, Answered(self._begun(begin), None))))
+        return await in_search_thread(lambda: then(self._find(rows, read, Answered(self._begun(begin), None))))
 
     def _begun(self, begin: Callable[[], object]) -> RowState:
         begin()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 
-from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag._concurrency import in_search_thread, in_thread
 from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
 from llama_index_advanced_rag.stores.node_source import own_copy
 from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
@@ -192,8 +192,8 @@ class RowRetriever(TracedRetriever):
         if self.row_space is None:
             return await self._afind_nodes(query_bundle)
         if not self.probe_awaits:
-            return await in_thread(self._find, query_bundle)
-        return await in_thread(self._fresh, self._row_hits, self.row_space, await self.aprobe(query_bundle))
+            return await in_search_thread(self._find, query_bundle)
+        return await in_search_thread(self._fresh, self._row_hits, self.row_space, await self.aprobe(query_bundle))
 
     def _find_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
         if self.row_space is None:
@@ -203,8 +203,8 @@ class RowRetriever(TracedRetriever):
 
     async def _afind_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
         if self.row_space is None or not self.probe_awaits:
-            return None if self.row_space is None else await in_thread(self._find_ids, query_bundle)
-        return await in_thread(self._fresh, self._row_ids, self.row_space, await self.aprobe(query_bundle))
+            return None if self.row_space is None else await in_search_thread(self._find_ids, query_bundle)
+        return await in_search_thread(self._fresh, self._row_ids, self.row_space, await self.aprobe(query_bundle))
 
     def _find_batch(self, query_bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]] | None:
         if self.row_space is None:

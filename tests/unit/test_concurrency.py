@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from llama_index_advanced_rag._concurrency import CopyableLock, arun_all, in_thread, never_awaits, run_all, run_coroutine, with_progress
+from llama_index_advanced_rag._concurrency import CopyableLock, arun_all, in_search_thread, in_thread, never_awaits, run_all, run_coroutine, with_progress
 
 WHO = contextvars.ContextVar("who", default="nobody")
 
@@ -222,3 +222,32 @@ def test_progress_is_the_items_themselves(capsys: pytest.CaptureFixture[str]):
     assert with_progress(items, total=2, description="Counting", show_progress=False) is items
     assert list(with_progress(items, total=2, description="Counting", show_progress=True)) == items
     assert "Counting" in capsys.readouterr().err
+
+
+class TestSearchThread:
+    async def test_few_at_a_time_off_the_loop(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("llama_index_advanced_rag._concurrency._SEARCHES_AT_ONCE", 2)
+        running, most, lock, both = 0, 0, threading.Lock(), threading.Barrier(2)
+
+        def search(number: int) -> int:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            both.wait(10)
+            with lock:
+                running -= 1
+            return number
+
+        assert await asyncio.gather(*(in_search_thread(search, number) for number in range(6))) == list(range(6))
+        assert most == 2
+
+    async def test_context_and_errors_come_along(self):
+        WHO.set("me")
+        assert await in_search_thread(WHO.get) == "me"
+        assert await in_search_thread(threading.get_ident) != threading.get_ident()
+        with pytest.raises(LookupError, match="no such thing"):
+            await in_search_thread(fail)
+
+    def test_each_loop_has_its_own(self):
+        assert [asyncio.run(in_search_thread(int, text)) for text in ("1", "2")] == [1, 2]
