@@ -13,6 +13,8 @@ from llama_index_advanced_rag.stores.rows import Mask
 
 _Codes = NDArray[np.int32]
 _MISSING = -1
+_CHUNK = 8192
+_PATIENCE_S = 0.2
 
 
 class FilterColumns:
@@ -35,7 +37,8 @@ class FilterColumns:
     def __init__(self, read: Callable[[int, int], Iterator[tuple[int, dict[str, Any]]]]) -> None:
         self._read = read
         self._columns: dict[str, _Column] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the columns; nothing else is waited for under it
+        self._turn = threading.Lock()
 
     def mask(self, filters: MetadataFilters | None, n_rows: int) -> Mask:
         """Which of the first `n_rows` rows satisfy the filters, as (n_rows,) bool; deleted rows may be among them."""
@@ -61,19 +64,31 @@ class FilterColumns:
         return _mask_of(codes, values.truth(part.operator, part.value))
 
     def _cover(self, keys: Sequence[str], n_rows: int) -> None:
+        """Read what the columns lack, some rows at a time; threads that lack the same take turns.
+
+        A thread may hold the lock that reading needs, and meet one here that waits for it. So nothing is read under a lock that
+        others need, and whoever does not get his turn reads for himself.
+        """
         with self._lock:
-            behind = [column for column in (self._columns.get(key) or _Column(key) for key in keys) if column.n_rows < n_rows]
-            if not behind:
-                return
-            start = min(column.n_rows for column in behind)
-            drafts = [(column, column.n_rows, np.full(n_rows - column.n_rows, _MISSING, dtype=np.int32)) for column in behind]
-            for position, metadata in self._read(start, n_rows):
-                for column, first, codes in drafts:
-                    if position >= first and (held := metadata.get(column.key)) is not None:
-                        codes[position - first] = column.values.code(held)
-            for column, _first, codes in drafts:
-                column.append(codes)
-                self._columns[column.key] = column
+            columns = [self._columns.setdefault(key, _Column(key)) for key in keys]
+        while any(column.n_rows < n_rows for column in columns):
+            has_turn = self._turn.acquire(timeout=_PATIENCE_S)
+            try:
+                self._read_on([column for column in columns if column.n_rows < n_rows], n_rows)
+            finally:
+                if has_turn:
+                    self._turn.release()
+
+    def _read_on(self, behind: Sequence["_Column"], n_rows: int) -> None:
+        if not behind:
+            return
+        start = min(column.n_rows for column in behind)
+        stop = min(start + _CHUNK, n_rows)
+        rows = list(self._read(start, stop))
+        with self._lock:
+            for column in behind:
+                if start <= column.n_rows < stop:
+                    column.append(rows, stop)
 
 
 class _Column:
@@ -85,14 +100,18 @@ class _Column:
         self.n_rows = 0
         self._codes: _Codes = np.empty(0, dtype=np.int32)
 
-    def append(self, codes: _Codes) -> None:
-        end = self.n_rows + len(codes)
-        if end > len(self._codes):
-            larger = np.empty(max(end, len(self._codes) + len(self._codes) // 4), dtype=np.int32)
-            larger[: self.n_rows] = self._codes[: self.n_rows]
+    def append(self, rows: Sequence[tuple[int, dict[str, Any]]], stop: int) -> None:
+        """Take from rows, by position, those that are not in the column yet, up to `stop`."""
+        first = self.n_rows
+        if stop > len(self._codes):
+            larger = np.empty(max(stop, len(self._codes) + len(self._codes) // 4), dtype=np.int32)
+            larger[:first] = self._codes[:first]
             self._codes = larger
-        self._codes[self.n_rows : end] = codes
-        self.n_rows = end
+        self._codes[first:stop] = _MISSING
+        for position, metadata in rows:
+            if position >= first and (held := metadata.get(self.key)) is not None:
+                self._codes[position] = self.values.code(held)
+        self.n_rows = stop  # last: until then nobody looks at these rows
 
     def view(self, n_rows: int) -> tuple[_Codes, ColumnValues]:
         return self._codes[:n_rows], self.values

@@ -143,3 +143,21 @@ def test_threads_share_the_columns_while_they_grow():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_thread_that_holds_what_reading_needs_meets_one_that_reads():
+    rows, database, inside = [{"k": place % 3} for place in range(30_000)], threading.RLock(), threading.Event()
+
+    def read(start, stop):
+        inside.set()
+        with database:
+            yield from ((place, rows[place]) for place in range(start, stop))
+
+    columns, found = FilterColumns(read), []
+    reader = threading.Thread(target=lambda: found.append(columns.mask(where("k", "==", 1), 30_000).sum()))
+    with database:
+        reader.start()
+        inside.wait()
+        found.append(columns.mask(where("k", "==", 1), 30_000).sum())
+    reader.join()
+    assert found == [10_000, 10_000]
