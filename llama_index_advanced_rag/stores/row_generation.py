@@ -1,6 +1,8 @@
 """The array files of one numbering of the rows: which row stands at each position, its length in terms, its vector."""
 
+import contextlib
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,6 +45,7 @@ class RowGeneration:
         self._files = {ROWS: ArrayFile(self.path(ROWS), np.int64), LENGTHS: ArrayFile(self.path(LENGTHS), np.uint32)}
         self._unchecked: dict[str, list[Block]] = {kind: [] for kind in KINDS}
         self._known = 0
+        self._checking = threading.Lock()
 
     def path(self, kind: str, number: int | None = None) -> Path | None:
         """Where a file of this generation is; None in memory."""
@@ -71,11 +74,14 @@ class RowGeneration:
         Raises:
             IndexFormatError: a file is damaged.
         """
-        for kind, unchecked in self._unchecked.items():
-            unchecked += table.blocks(file_name(kind, self.number), start=self._known)
-        self._known = manifest.n_rows
+        with self._checking:
+            for kind, unchecked in self._unchecked.items():
+                unchecked += table.blocks(file_name(kind, self.number), start=self._known)
+            self._known = manifest.n_rows
         self.check(ROWS)
         self.check(LENGTHS)
+        with contextlib.suppress(IndexFormatError):  # said at the first search that reads them
+            self.vectors(manifest, checked=False)  # mapped now: the file may be gone then, after a compaction by another process
 
     def check(self, kind: str) -> None:
         """Compare with the checksums what has not been compared yet.
@@ -83,16 +89,12 @@ class RowGeneration:
         Raises:
             IndexFormatError: the file is damaged.
         """
-        unchecked, self._unchecked[kind] = self._unchecked[kind], []
-        if self._folder is None or not unchecked:
-            return
-        try:
-            damaged = self._files[kind].damaged(unchecked)
-        except BaseException:
-            self._unchecked[kind] = unchecked
-            raise
+        with self._checking:  # a second thread waits for what the first one finds
+            unchecked = self._unchecked[kind]
+            damaged = self._files[kind].damaged(unchecked) if self._folder is not None and unchecked else []
+            if not damaged:
+                self._unchecked[kind] = []
         if damaged:
-            self._unchecked[kind] = unchecked
             raise IndexFormatError(
                 f"The file {file_name(kind, self.number)!r} of this index is damaged at rows {damaged[0].start} to {damaged[0].start + damaged[0].n_rows - 1}: "
                 "its checksum is not that of what was written. Restore a copy of the folder, or repair it with verify(repair=True)."
@@ -120,10 +122,24 @@ class RowGeneration:
         return file.view(manifest.n_rows)
 
     def damaged(self, kind: str, blocks: Sequence[Block], manifest: Manifest) -> list[Block]:
-        """Those of the blocks whose bytes are not what was written.
+        """Those of the blocks that are cut, or whose bytes are not what was written.
 
         Raises:
-            IndexFormatError: the file is missing or too short.
+            IndexFormatError: the file is missing.
         """
         file = self._vectors(manifest.dimension or 0) if kind == VECTORS else self._files[kind]
         return file.damaged(blocks)
+
+    def sound_vectors(self, manifest: Manifest, blocks: Sequence[Block]) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+        """The vectors as far as the file goes, and which of them are what was written.
+
+        Raises:
+            IndexFormatError: the file is missing.
+        """
+        file = self._vectors(manifest.dimension or 0)
+        vectors = file.view(file.held(manifest.n_rows))
+        sound = np.zeros(len(vectors), dtype=bool)
+        damaged = set(file.damaged(blocks))
+        for block in blocks:
+            sound[block.start : block.start + block.n_rows] = block not in damaged
+        return vectors, sound

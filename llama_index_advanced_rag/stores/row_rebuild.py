@@ -13,7 +13,7 @@ from llama_index_advanced_rag.stores._postings_segment import Segment, build_seg
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
 from llama_index_advanced_rag.stores.row_compaction import write_order
 from llama_index_advanced_rag.stores.row_files import POSTINGS, RowFiles
-from llama_index_advanced_rag.stores.row_generation import ROWS, VECTORS, file_name
+from llama_index_advanced_rag.stores.row_generation import VECTORS, file_name
 from llama_index_advanced_rag.stores.row_manifest import Manifest
 from llama_index_advanced_rag.stores.sql_row_names import positions_of_rows
 
@@ -38,9 +38,9 @@ def rebuild(files: RowFiles, documents: SQLDocumentStore, *, count: Count, embed
         Exception: what `embed` raises; nothing is changed then.
         StorageError: the disk refused.
     """
-    files.table.give_rows(files.table.read().next_row)
     manifest = files.table.read()
     kept = _SoundVectors(files, manifest)
+    files.table.give_rows(manifest.next_row)
     rows, lost = files.table.all_rows(), 0
     new = Manifest(manifest.generation + 1, next_row=max(manifest.next_row, int(rows[-1]) + 1 if len(rows) else 1), n_files=manifest.n_files)
     files.table.start_over()
@@ -75,32 +75,30 @@ def _appended(files: RowFiles, manifest: Manifest, rows: NDArray[np.int64], coun
 
 
 class _SoundVectors:
-    """The vectors of the old generation whose blocks are what was written."""
+    """The vectors of the old generation whose blocks are what was written.
+
+    Which row stands at each position is known without the file that says so: rows ascend, and each is a node's or is dead.
+    """
 
     def __init__(self, files: RowFiles, manifest: Manifest) -> None:
         self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._places = np.empty(0, dtype=np.intp)
         self._vectors: NDArray[Any] = np.empty((0, 0))
-        self._sound = np.empty(0, dtype=bool)
-        generation = files.open_generation(manifest.generation)
-        names = {kind: file_name(kind, manifest.generation) for kind in (ROWS, VECTORS)}
+        rows = np.union1d(files.table.all_rows(), files.table.dead_since(0)[1])
+        if manifest.dimension is None or len(rows) != manifest.n_rows:
+            return
         try:
-            if manifest.dimension is None or generation.damaged(ROWS, files.table.blocks(names[ROWS]), manifest):
-                return
-            blocks = files.table.blocks(names[VECTORS])
-            damaged = generation.damaged(VECTORS, blocks, manifest)
-            vectors = generation.vectors(manifest, checked=False)
+            blocks = files.table.blocks(file_name(VECTORS, manifest.generation))
+            vectors, sound = files.open_generation(manifest.generation).sound_vectors(manifest, blocks)
         except (IndexFormatError, StorageError):
-            return  # which file is missing or too short has been said by the checks; its vectors are made again
-        if vectors is not None:
-            self._rows, self._vectors, self._sound = generation.rows(manifest.n_rows), vectors, np.ones(manifest.n_rows, dtype=bool)
-        for block in damaged:
-            self._sound[block.start : block.start + block.n_rows] = False
+            return  # which file is missing has been said by the checks; its vectors are made again
+        self._places, self._vectors = np.flatnonzero(sound), vectors
+        self._rows = rows[self._places]
 
     def of(self, rows: NDArray[np.int64], nodes: Sequence[BaseNode], embed: Remake) -> tuple[NDArray[Any], int]:
         """The vectors of nodes, and how many of them had to be made again."""
-        sound = self._rows[self._sound]
-        held = np.isin(rows, sound)
-        positions = positions_of_rows(self._rows, rows[held])
+        held = np.isin(rows, self._rows)
+        positions = self._places[positions_of_rows(self._rows, rows[held])]
         if held.all():
             return self._vectors[positions], 0
         made = embed([node for node, there in zip(nodes, held.tolist(), strict=True) if not there])

@@ -85,16 +85,37 @@ class ArrayFile:
             view = self._rows[:count]
             view.flags.writeable = False
             return view
-        if len(self._rows) < count:
-            self._rows = _mapped(self.path, self._dtype, (count, *self._row_shape), 0)
-        return self._rows[:count]
+        rows = self._rows  # another thread may map more or less of the file meanwhile
+        if len(rows) < count:
+            rows = self._rows = _mapped(self.path, self._dtype, (count, *self._row_shape), 0)
+        return rows[:count]
+
+    def held(self, count: int) -> int:
+        """How many of the first `count` rows there are: fewer where the file has been cut.
+
+        Raises:
+            IndexFormatError: the file is missing, and was not mapped before.
+        """
+        if self.path is None:
+            return min(count, len(self._rows))
+        try:
+            return min(count, self.path.stat().st_size // self._row_bytes)
+        except FileNotFoundError as error:
+            if len(self._rows) >= count:
+                return count  # what is mapped outlives its name
+            raise _missing(self.path) from error
 
     def damaged(self, blocks: Sequence[Block]) -> list[Block]:
-        """Those of the blocks whose bytes are not what was written; reads them all."""
+        """Those of the blocks that are cut, or whose bytes are not what was written; reads them all.
+
+        Raises:
+            IndexFormatError: the file is missing.
+            StorageError: it cannot be read.
+        """
         if not blocks:
             return []
-        rows = self.view(max(block.start + block.n_rows for block in blocks))
-        return [block for block in blocks if zlib.crc32(_bytes(rows[block.start : block.start + block.n_rows])) != block.crc]
+        rows = self.view(self.held(max(block.start + block.n_rows for block in blocks)))  # beyond its end a cut file must not be touched
+        return [block for block in blocks if block != Block(block.start, *_length_and_checksum(rows[block.start : block.start + block.n_rows]))]
 
 
 def write_arrays(path: Path, arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
@@ -114,6 +135,7 @@ def write_arrays(path: Path, arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
                 npy.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
+        _sync_folder(path.parent)
         return file_checksum(path)
     except OSError as error:
         path.unlink(missing_ok=True)
@@ -157,7 +179,7 @@ def file_checksum(path: Path) -> tuple[int, int]:
             while part := file.read(1 << 22):
                 size, crc = size + len(part), zlib.crc32(part, crc)
     except FileNotFoundError as error:
-        raise IndexFormatError(f"The file {path.name!r} of this index is missing. {_RESTORE}") from error
+        raise _missing(path) from error
     except OSError as error:
         raise StorageError(f"The file {str(path)!r} could not be read: {error.strerror or error}. Check the disk.") from error
     return size, crc
@@ -181,15 +203,29 @@ def _sync(path: Path) -> None:
         raise _refused(path, error) from error
 
 
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names of new files are on the disk, without which a power cut would lose the files."""
+    if os.name == "nt":
+        return  # folders cannot be opened there; names are on the disk with the files
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _write_at(path: Path, data: NDArray[Any], offset: int) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(descriptor, "r+b") as file:
-            if file.seek(0, os.SEEK_END) < offset:
+            end = file.seek(0, os.SEEK_END)
+            if end < offset:
                 raise IndexFormatError(f"The file {path.name!r} of this index is shorter than what was committed. {_RESTORE}")
             file.seek(offset)
             file.write(_bytes(data))
+        if not end:
+            _sync_folder(path.parent)
     except OSError as error:
         raise _refused(path, error) from error
 
@@ -200,11 +236,19 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: in
     try:
         return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)
     except FileNotFoundError as error:
-        raise IndexFormatError(f"The file {path.name!r} of this index is missing. {_RESTORE}") from error
+        raise _missing(path) from error
     except ValueError as error:
         raise IndexFormatError(f"The file {path.name!r} of this index is shorter than what was committed. {_RESTORE}") from error
     except OSError as error:
         raise StorageError(f"The file {str(path)!r} could not be read: {error.strerror or error}. Check the disk.") from error
+
+
+def _missing(path: Path) -> IndexFormatError:
+    return IndexFormatError(f"The file {path.name!r} of this index is missing. {_RESTORE}")
+
+
+def _length_and_checksum(rows: NDArray[Any]) -> tuple[int, int]:
+    return len(rows), zlib.crc32(_bytes(rows))
 
 
 def _bytes(data: NDArray[Any]) -> memoryview:
