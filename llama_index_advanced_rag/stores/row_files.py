@@ -61,8 +61,9 @@ class RowFiles:
 
     def open_generation(self, number: int) -> RowGeneration:
         """The array files of a generation, which are made when something is appended; in memory it is made once."""
-        if self._database.path is None and number == self._next_generation.number:
-            return self._next_generation
+        known = next((one for one in (self.generation, self._next_generation) if one.number == number), None)
+        if self._database.path is None and known is not None:
+            return known
         self._next_generation = RowGeneration(self._database.path, number, dtype=self._dtype)
         return self._next_generation
 
