@@ -1,54 +1,36 @@
-"""An exact vector store in memory: one float32 matrix, every filter before the top-k cut, nothing to install or run."""
+"""An exact vector store in memory or in a folder: one matrix, every filter before the top-k cut, nothing to install or run."""
 
-import copy
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import shutil
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from llama_index.core.bridge.pydantic import BaseModel, PrivateAttr
+from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     DEFAULT_PERSIST_DIR,
-    BasePydanticVectorStore,
     MetadataFilters,
     VectorStoreQuery,
-    VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
 from typing_extensions import Self
 
-from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
-from llama_index_advanced_rag.errors import ConfigurationError, NodeSourceError
-from llama_index_advanced_rag.stores.growing_matrix import VectorMatrix
-from llama_index_advanced_rag.stores.list_names import ListNames
-from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
-from llama_index_advanced_rag.stores.node_source import own_copy, sort_key
-from llama_index_advanced_rag.stores.rows import Mask, Positions
-from llama_index_advanced_rag.stores.vector_arguments import check_mode, checked_metric, checked_threshold, checked_top_k
-from llama_index_advanced_rag.stores.vector_checks import checked_vectors
-from llama_index_advanced_rag.stores.vector_file import VectorFile, VectorRow, persist_file, read_vector_file, write_vector_file
-from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetric
+from llama_index_advanced_rag.errors import ConfigurationError, IndexNotCopiedError, NodeSourceError, ReadOnlyIndexError
+from llama_index_advanced_rag.stores.async_vector_store import AsyncVectorStore
+from llama_index_advanced_rag.stores.flat_folder import is_local, local_folder, persist_file, write_folder
+from llama_index_advanced_rag.stores.flat_rows import FlatRows, open_rows
+from llama_index_advanced_rag.stores.flat_search import checked_search, read_ids, search_and_read
+from llama_index_advanced_rag.stores.row_state import RowSpace
+from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 
 
-class _Snapshot(NamedTuple):
-    view: MatrixView
-    entries: list[VectorRow]  # append-only; a writer that renumbers starts another list
-    row_of: dict[str, int]
-    keys: list[str]
+class FlatVectorStore(AsyncVectorStore):
+    """Vectors in one matrix, searched exactly. A drop-in for `VectorStoreIndex.from_vector_store`.
 
-    def names(self) -> ListNames:
-        return ListNames([], sort_keys=self.keys)
-
-    def mask(self, rows: Sequence[int] | Positions | None) -> Mask | None:
-        if rows is None:
-            return None
-        mask = np.zeros(len(self.view.vectors), dtype=bool)
-        mask[np.asarray(rows, dtype=np.intp)] = True
-        return mask
-
-
-class FlatVectorStore(BasePydanticVectorStore):
-    """Vectors in one float32 matrix, searched exactly. A drop-in for `VectorStoreIndex.from_vector_store`.
+    In a folder, vectors are memory-mapped, text and metadata stay on disk and are read for the hits only, and every change is
+    committed, whole or not at all, when the call returns: a process killed at any moment leaves the state before or after it.
+    Other processes may read meanwhile and see it at their next search; a second writer waits.
 
     Filters, `node_ids` and `doc_ids` restrict the candidates before the top-k cut: fewer than k results mean that no more
     match. Filters see a node's own metadata and `ref_doc_id` / `doc_id` / `document_id`. Query modes: `default`, and `mmr`
@@ -59,9 +41,20 @@ class FlatVectorStore(BasePydanticVectorStore):
     with `keep_nodes=True`, because `VectorStoreIndex` passes it to every store that keeps text.
 
     Args:
+        persist_dir: keep the store in this folder, where `StorageContext.persist` and `from_persist_dir` have it too; opened
+            if it is there, else made. None = memory.
         metric: "cosine" (scores in [-1, 1]), "dot" (unbounded) or "euclidean" (1 / (1 + distance), in (0, 1]).
+            None = that of the stored one, else "cosine".
         keep_nodes: hold copies of the nodes, so that no docstore is needed (`stores_text` says the same); False holds
-            ids, metadata and vectors only.
+            ids, metadata and vectors only. None = as the stored one, else True.
+        dtype: of the stored vectors: "float32", or "float16" for half the space. Scores are of what is stored: float16 changes a
+            cosine by up to about 0.0003. None = that of the stored one, else "float32".
+        read_only: open what is there, and refuse writes.
+
+    Raises:
+        IndexNotFoundError: `read_only`, and there is no store.
+        IndexFormatError: the place holds something else, or is damaged.
+        ConfigurationError: the stored one was made with another metric, dtype or `keep_nodes`.
 
     Example:
         >>> from llama_index.core.schema import TextNode
@@ -76,20 +69,41 @@ class FlatVectorStore(BasePydanticVectorStore):
     is_embedding_query: bool = True
     metric: VectorMetric = VectorMetric.COSINE
     keep_nodes: bool = True
-    _matrix: VectorMatrix = PrivateAttr()
-    _entries: list[VectorRow] = PrivateAttr(default_factory=list)
-    _keys: list[str] = PrivateAttr(default_factory=list)
-    _row_of: dict[str, int] = PrivateAttr(default_factory=dict)
-    _ids_of: dict[str | None, dict[str, None]] = PrivateAttr(default_factory=dict)
-    _lock: Any = PrivateAttr(default_factory=CopyableLock)
+    dtype: str = "float32"
+    read_only: bool = False
+    _space: RowSpace = PrivateAttr()
+    _rows: FlatRows | None = PrivateAttr(default=None)  # None: the rows are a corpus's, which alone writes them
+    _folder: Path | None = PrivateAttr(default=None)
 
-    def __init__(self, *, metric: VectorMetric | str = VectorMetric.COSINE, keep_nodes: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        persist_dir: str | Path | None = None,
+        *,
+        metric: VectorMetric | str | None = None,
+        keep_nodes: bool | None = None,
+        dtype: str | None = None,
+        read_only: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        folder = None if persist_dir is None else Path(persist_file(str(persist_dir)))
         kwargs.pop("stores_text", None)
-        super().__init__(metric=checked_metric(metric), keep_nodes=keep_nodes, stores_text=keep_nodes, **kwargs)  # type: ignore[call-arg]
-        self._matrix = VectorMatrix(self.metric)
+        self._start(folder, {"metric": metric, "keep_nodes": keep_nodes, "dtype": dtype}, read_only=read_only, **kwargs)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        BaseModel.__setstate__(self, state)  # LlamaIndex's own would make an empty store
+    def _start(self, folder: Path | None, wanted: Mapping[str, Any], *, read_only: bool = False, **kwargs: Any) -> None:
+        rows = open_rows(folder, wanted, read_only=read_only)
+        held = rows.settings
+        fields = {"metric": held.metric, "keep_nodes": held.keep_nodes, "stores_text": held.keep_nodes, "dtype": held.dtype, "read_only": read_only}
+        super().__init__(**fields, **kwargs)  # pyright: ignore[reportArgumentType]
+        self._rows = self._space = rows
+        self._folder = folder
+
+    @classmethod
+    def _of_rows(cls, space: RowSpace, *, metric: VectorMetric, keep_nodes: bool = False) -> Self:
+        """The vectors of a corpus as a store that can be searched and not written."""
+        store = cls(metric=metric, keep_nodes=keep_nodes)
+        store.close()
+        store._rows, store._space = None, space
+        return store
 
     @classmethod
     def class_name(cls) -> str:
@@ -101,18 +115,35 @@ class FlatVectorStore(BasePydanticVectorStore):
         """There is no client: everything is in this process."""
 
     @property
+    def row_space(self) -> RowSpace:
+        """The rows themselves, for retrievers that search positions."""
+        return self._space
+
+    @property
     def dimension(self) -> int | None:
         """Length of the vectors; None while the store is empty."""
-        return self._matrix.dimension
+        self._space.refresh()
+        state = self._space.state()
+        return state.matrix.vectors.shape[1] if state.n_alive and state.matrix is not None else None
 
     def __len__(self) -> int:
-        return len(self._matrix)
+        self._space.refresh()
+        return self._space.state().n_alive
 
     def __bool__(self) -> bool:
         return True  # LlamaIndex writes `vector_store or SimpleVectorStore()`
 
     def __contains__(self, node_id: object) -> bool:
-        return node_id in self._row_of
+        with self._space.frozen():
+            return isinstance(node_id, str) and len(self._space.state().names.positions_of([node_id])) > 0
+
+    def _writable(self) -> FlatRows:
+        if self._rows is None:
+            raise ReadOnlyIndexError(
+                "These are the vectors of a CorpusIndex, which keeps them in step with its texts. Change them through the index: "
+                "index.insert_nodes(nodes), index.delete_nodes(node_ids), index.delete_ref_doc(ref_doc_id)."
+            )
+        return self._rows
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Add nodes with their embeddings, replacing those with a known id; of two with one id the later one stays.
@@ -121,54 +152,21 @@ class FlatVectorStore(BasePydanticVectorStore):
 
         Raises:
             EmbeddingMismatchError: an embedding of another length than the store's.
-            ConfigurationError: an embedding is missing, not finite, or zero under "cosine"; the message names the node.
+            ConfigurationError: an embedding is missing, not finite, or zero under "cosine", or metadata are not JSON; the message names the node.
+            StorageError: the disk refused; nothing has changed.
+            ReadOnlyIndexError: the store was opened with `read_only=True`, or belongs to a `CorpusIndex`.
         """
-        latest = {node.node_id: node for node in nodes}
+        rows, latest = self._writable(), {node.node_id: node for node in nodes}
         missing = next((node.node_id for node in latest.values() if node.embedding is None), None)
         if missing is not None:
             raise ConfigurationError(f"Node {missing!r} has no embedding. Set node.embedding, or insert it through a VectorStoreIndex, which embeds it.")
-        if not latest:
-            return []
-        entries = [self._entry(node) for node in latest.values()]
-        with self._lock:
-            vectors = checked_vectors(
-                [[] if node.embedding is None else node.embedding for node in latest.values()], list(latest), self.metric, self._matrix.dimension
-            )
-            self._delete([node_id for node_id in latest if node_id in self._row_of])
-            self._append(entries, vectors)
+        if latest:
+            rows.add(list(latest.values()), [node.get_embedding() for node in latest.values()])
         return [node.node_id for node in nodes]
-
-    def _entry(self, node: BaseNode) -> VectorRow:
-        metadata = copy.deepcopy(filterable_metadata(node))
-        return VectorRow(node.node_id, node.ref_doc_id, sort_key(node), metadata, own_copy(node) if self.keep_nodes else None)
-
-    def _append(self, entries: Sequence[VectorRow], vectors: Any) -> None:
-        rows = self._matrix.append(vectors)
-        self._entries.extend(entries)
-        self._keys.extend(entry.sort_key for entry in entries)
-        for row, entry in zip(rows, entries, strict=True):
-            self._row_of[entry.node_id] = row
-            self._ids_of.setdefault(entry.ref_doc_id, {})[entry.node_id] = None
-
-    def _delete(self, node_ids: Sequence[str]) -> None:
-        if not node_ids:
-            return
-        rows = [self._row_of.pop(node_id) for node_id in node_ids]
-        for row in rows:
-            siblings = self._ids_of[self._entries[row].ref_doc_id]
-            del siblings[self._entries[row].node_id]
-            if not siblings:
-                del self._ids_of[self._entries[row].ref_doc_id]
-        self._matrix.delete(rows)
-        if self._matrix.sparse:
-            self._entries = [self._entries[row] for row in self._matrix.compact()]
-            self._keys = [entry.sort_key for entry in self._entries]
-            self._row_of = {entry.node_id: row for row, entry in enumerate(self._entries)}
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete the nodes of a document; an unknown id changes nothing."""
-        with self._lock:
-            self._delete(list(self._ids_of.get(ref_doc_id, ())))
+        self._writable().delete_document(ref_doc_id)
 
     def delete_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **delete_kwargs: Any) -> None:
         """Delete nodes by id, by filters, or those that satisfy both; unknown ids are ignored.
@@ -176,53 +174,59 @@ class FlatVectorStore(BasePydanticVectorStore):
         Raises:
             ConfigurationError: neither is given.
         """
+        rows = self._writable()
         if node_ids is None and filters is None:
             raise ConfigurationError("delete_nodes() was called without node_ids and filters. Say which nodes, or call clear() to delete all.")
-        with self._lock:
-            self._delete([entry.node_id for entry in self._selected(node_ids, filters)])
+        if filters is None:
+            rows.delete(list(dict.fromkeys(node_ids or [])))
+        else:
+            rows.delete_matching(node_ids, filters)
 
     def clear(self) -> None:
         """Delete everything; vectors of another dimension are welcome afterwards."""
-        with self._lock:
-            self._matrix, self._entries, self._keys, self._row_of, self._ids_of = VectorMatrix(self.metric), [], [], {}, {}
+        self._writable().clear()
 
-    def _selected(self, node_ids: Sequence[str] | None, filters: MetadataFilters | None) -> list[VectorRow]:
-        with self._lock:
-            wanted = self._row_of if node_ids is None else dict.fromkeys(node_ids)
-            held = [self._entries[self._row_of[node_id]] for node_id in wanted if node_id in self._row_of]
-        return [entry for entry in held if metadata_matches(entry.metadata, filters)]
+    def close(self) -> None:
+        """Let go of the files; a store in memory is gone. A second call does nothing."""
+        if self._rows is not None:
+            self._rows.database.close()
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
-        """Copies of the nodes by id (in that order, unknown ids left out), by filters, or all.
+        """Copies of the nodes by id (in that order, unknown ids left out), by filters, or all in the order of arrival.
 
         Raises:
             NodeSourceError: the store was made with `keep_nodes=False`.
         """
-        if not self.keep_nodes:
+        if not self.keep_nodes or self._rows is None:
             raise NodeSourceError("This FlatVectorStore was made with keep_nodes=False and holds no nodes. Read them from the index's docstore.")
-        return [own_copy(entry.node) for entry in self._selected(node_ids, filters) if entry.node is not None]
+        with self._rows.frozen():
+            nodes = self._rows.all_nodes(self._rows.matching(node_ids, filters))
+        if node_ids is None:
+            return nodes
+        place = {node_id: number for number, node_id in enumerate(dict.fromkeys(node_ids))}
+        return sorted(nodes, key=lambda node: place[node.node_id])
 
-    def _snapshot(self) -> _Snapshot:
-        with self._lock:
-            return _Snapshot(self._matrix.view(), self._entries, self._row_of, self._keys)
-
-    def search(self, vector: Sequence[float], top_k: int, rows: Sequence[int] | Positions | None = None) -> list[tuple[str, float]]:
-        """Node ids and scores, best first.
+    def search(
+        self,
+        vector: Sequence[float],
+        top_k: int,
+        *,
+        filters: MetadataFilters | None = None,
+        node_ids: Sequence[str] | None = None,
+        doc_ids: Sequence[str] | None = None,
+    ) -> list[tuple[str, float]]:
+        """Node ids and scores, best first; no node is read.
 
         Args:
             vector: the query, of the store's dimension.
             top_k: most results.
-            rows: only these rows, as `rows_matching` gave them; they hold until the next write. None is all.
+            filters: only nodes whose metadata match.
+            node_ids: only these nodes; an empty list selects nothing.
+            doc_ids: only nodes of these documents; an empty list selects nothing.
         """
-        now = self._snapshot()
-        found, scores = now.view.top(now.view.checked_query(vector), top_k=checked_top_k(top_k), names=now.names(), mask=now.mask(rows))
-        return [(now.entries[row].node_id, score) for row, score in zip(found.tolist(), scores.tolist(), strict=True)]
-
-    def rows_matching(
-        self, filters: MetadataFilters | None = None, *, node_ids: Sequence[str] | None = None, doc_ids: Sequence[str] | None = None
-    ) -> Positions | None:
-        """The rows that satisfy all that is given; None when nothing is, `[]` selects nothing."""
-        return _rows_matching(self._snapshot(), filters, node_ids, doc_ids)
+        query = VectorStoreQuery(query_embedding=list(vector), similarity_top_k=top_k, filters=filters, doc_ids=None if doc_ids is None else list(doc_ids))
+        found, ids = search_and_read(self._space, checked_search(query, node_ids, {}), read_ids)
+        return list(zip(ids, found.scores.tolist(), strict=True))
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The most similar nodes, best first, with similarities and ids; copies of the nodes when they are kept.
@@ -231,84 +235,65 @@ class FlatVectorStore(BasePydanticVectorStore):
             ConfigurationError: a mode other than `default` and `mmr`, no query embedding, or `mmr_threshold` outside [0, 1].
             EmbeddingMismatchError: the query embedding has another length than the vectors.
         """
-        check_mode(query.mode)
-        if query.query_embedding is None:
-            raise ConfigurationError("The query has no embedding, and this store searches by vector only. Set query_embedding.")
-        now, top_k = self._snapshot(), checked_top_k(query.similarity_top_k)
-        vector = now.view.checked_query(query.query_embedding)
-        rows = _rows_matching(now, query.filters, query.node_ids or (None if self.keep_nodes else query.node_ids), query.doc_ids)
-        if query.mode == VectorStoreQueryMode.MMR:
-            relevance = checked_threshold(kwargs.get("mmr_threshold", query.mmr_threshold))
-            found, scores = now.view.diverse(vector, top_k=top_k, names=now.names(), relevance=relevance, mask=now.mask(rows))
-        else:
-            found, scores = now.view.top(vector, top_k=top_k, names=now.names(), mask=now.mask(rows))
-        hits = [now.entries[row] for row in found.tolist()]
-        nodes = [own_copy(hit.node) for hit in hits if hit.node is not None] if self.keep_nodes else None
-        return VectorStoreQueryResult(nodes=nodes, similarities=scores.tolist(), ids=[hit.node_id for hit in hits])
-
-    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """The async twin of `add`."""
-        return await in_thread(self.add, nodes, **kwargs)
-
-    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """The async twin of `delete`."""
-        await in_thread(self.delete, ref_doc_id, **delete_kwargs)
-
-    async def adelete_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **delete_kwargs: Any) -> None:
-        """The async twin of `delete_nodes`."""
-        await in_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
-
-    async def aget_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
-        """The async twin of `get_nodes`."""
-        return await in_thread(self.get_nodes, node_ids, filters)
-
-    async def aclear(self) -> None:
-        """The async twin of `clear`."""
-        await in_thread(self.clear)
-
-    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """The async twin of `query`."""
-        return await in_thread(self.query, query, **kwargs)
+        search = checked_search(query, query.node_ids or (None if self.keep_nodes else query.node_ids), kwargs)
+        if not self.keep_nodes:
+            found, ids = search_and_read(self._space, search, read_ids)
+            return VectorStoreQueryResult(nodes=None, similarities=found.scores.tolist(), ids=ids)
+        found, nodes = search_and_read(self._space, search, lambda state, found: self._space.nodes_at(state, found.positions))
+        return VectorStoreQueryResult(nodes=nodes, similarities=found.scores.tolist(), ids=[node.node_id for node in nodes])
 
     def persist(self, persist_path: str = persist_file(DEFAULT_PERSIST_DIR), fs: Any = None) -> None:
-        """Write one file (npz: vectors and JSON, no pickle); an older one is replaced only when the new one is complete."""
-        now = self._snapshot()
-        live = _live(now, np.arange(len(now.view.vectors)))
-        write_vector_file(persist_path, VectorFile(self.metric, self.keep_nodes, now.view.vectors[live], [now.entries[row] for row in live]), fs=fs)
+        """Write a copy of the store, a folder of that name; an older copy is replaced only when the new one is complete.
 
-    @classmethod
-    def from_persist_path(cls, persist_path: str, fs: Any = None) -> Self:
-        """The store that `persist` wrote.
+        LlamaIndex's `SimpleVectorStore` refuses to read it. A path that is the store's own needs nothing: what is there is committed.
 
         Raises:
-            IndexNotFoundError: there is no such file.
-            IndexFormatError: the file is damaged, or is none of ours or of another format version.
+            ConfigurationError: the path is a folder with other files in it.
+            StorageError: the disk refused.
         """
-        file = read_vector_file(persist_path, fs=fs)
-        store = cls(metric=file.metric, keep_nodes=file.keep_nodes)
-        if file.rows:
-            store._append(file.rows, file.vectors)
+        if self._rows is None:
+            raise ConfigurationError("These are the vectors of a CorpusIndex and are stored with it. Call index.persist(folder).")
+        if self._folder is None or not is_local(fs) or Path(persist_path).resolve() != self._folder.resolve():
+            write_folder(persist_path, fs, self._rows.copy_to)
+
+    @classmethod
+    def from_persist_path(cls, persist_path: str, fs: Any = None, *, read_only: bool = False) -> Self:
+        """The store that `persist` wrote; vectors are memory-mapped, and changes are written to it.
+
+        From another file system than this machine's a copy is read, and changes stay in the copy until they are persisted again.
+
+        Raises:
+            IndexNotFoundError: there is no such folder.
+            IndexFormatError: it is damaged, or holds something else.
+        """
+        store = cls.__new__(cls)
+        with local_folder(persist_path, fs) as folder:
+            store._start(folder, {}, read_only=read_only)  # noqa: SLF001 - its own constructor
+        if not is_local(fs):
+            weakref.finalize(store.row_space, shutil.rmtree, folder, ignore_errors=True)
         return store
 
     @classmethod
-    def from_persist_dir(cls, persist_dir: str = DEFAULT_PERSIST_DIR, namespace: str = "default", fs: Any = None) -> Self:
-        """The store that `StorageContext.persist(persist_dir)` wrote."""
-        return cls.from_persist_path(persist_file(persist_dir, namespace), fs=fs)
+    def from_persist_dir(cls, persist_dir: str = DEFAULT_PERSIST_DIR, namespace: str = "default", fs: Any = None, *, read_only: bool = False) -> Self:
+        """The store that `StorageContext.persist(persist_dir)` wrote, see `from_persist_path`."""
+        return cls.from_persist_path(persist_file(persist_dir, namespace), fs=fs, read_only=read_only)
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        rebuild, arguments = self.__reduce__()
+        return rebuild(*arguments)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        if self._rows is None or self._folder is not None:
+            raise IndexNotCopiedError(
+                "A FlatVectorStore on disk cannot be pickled or deep-copied. Open it again: FlatVectorStore(persist_dir, read_only=True)."
+            )
+        with self._rows.frozen():
+            contents = list(self._rows.contents())
+        return _restored, (type(self), {"metric": self.metric, "keep_nodes": self.keep_nodes, "dtype": self.dtype}, contents)
 
 
-def _rows_matching(now: _Snapshot, filters: MetadataFilters | None, node_ids: Sequence[str] | None, doc_ids: Sequence[str] | None) -> Positions | None:
-    if filters is None and node_ids is None and doc_ids is None:
-        return None
-    count, documents = len(now.view.vectors), None if doc_ids is None else set(doc_ids)
-    candidates = range(count) if node_ids is None else [row for one in node_ids if (row := now.row_of.get(one, count)) < count]
-    rows = [
-        row
-        for row in candidates
-        if (documents is None or now.entries[row].ref_doc_id in documents) and (filters is None or metadata_matches(now.entries[row].metadata, filters))
-    ]
-    return _live(now, np.array(rows, dtype=np.intp))
-
-
-def _live(now: _Snapshot, rows: Positions) -> Positions:
-    rows = np.unique(rows)
-    return rows if now.view.alive is None else rows[now.view.alive[rows]]
+def _restored(kind: type[FlatVectorStore], settings: dict[str, Any], contents: Sequence[tuple[Sequence[BaseNode], Any]]) -> FlatVectorStore:
+    store = kind(**settings)
+    for nodes, vectors in contents:
+        store._writable().add(nodes, vectors, checked=True)  # noqa: SLF001 - a part of the class
+    return store

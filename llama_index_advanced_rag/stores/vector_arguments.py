@@ -1,10 +1,15 @@
 """What callers of a vector store may ask for, checked."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from llama_index.core.vector_stores.types import VectorStoreQueryMode
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 
+DTYPES = ("float32", "float16")
 MODES = (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR)
 
 
@@ -14,6 +19,24 @@ def checked_metric(metric: VectorMetric | str) -> VectorMetric:
         return VectorMetric(metric)
     except ValueError as error:
         raise ConfigurationError(f"metric={metric!r} is not known. Choose one of {[one.value for one in VectorMetric]}.") from error
+
+
+def checked_dtype(dtype: str) -> str:
+    """The name of a type that vectors can be stored in."""
+    if dtype not in DTYPES:
+        raise ConfigurationError(f"dtype={dtype!r} is not known. Choose one of {list(DTYPES)}.")
+    return dtype
+
+
+def check_same(asked_and_held: Mapping[str, tuple[Any, Any]], folder: Path | None) -> None:
+    """Refuse settings other than those a stored store was made with."""
+    for name, (asked, held) in asked_and_held.items():
+        if asked != held:
+            raise ConfigurationError(f"The store in {str(folder)!r} was made with {name}={_shown(held)!r}, not {_shown(asked)!r}. Leave {name} out.")
+
+
+def _shown(value: Any) -> Any:
+    return value.value if isinstance(value, VectorMetric) else value
 
 
 def checked_top_k(top_k: int) -> int:

@@ -59,9 +59,9 @@ class MatrixView:
         alive: (n,) True where a row counts; None = all do.
 
     Example:
-        >>> from llama_index_advanced_rag.stores.list_names import ListNames
+        >>> from llama_index_advanced_rag.stores.memory_names import MemoryNames
         >>> view = MatrixView(VectorMetric.COSINE, np.array([[1.0, 0.0], [0.6, 0.8]], dtype=np.float32))
-        >>> found = view.top(view.checked_query([0.0, 2.0]), top_k=1, names=ListNames(["a", "b"]))
+        >>> found = view.top(view.checked_query([0.0, 2.0]), top_k=1, names=MemoryNames().extended(["a", "b"], ["1", "2"]))
         >>> found.positions.tolist(), found.scores.round(3).tolist()
         ([1], [0.8])
     """

@@ -1,6 +1,9 @@
 import asyncio
-import json
+import copy
+import pickle
 import random
+import subprocess
+import sys
 import threading
 
 import fsspec
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import StorageContext, VectorStoreIndex, load_index_from_storage
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, IndexNode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.simple import SimpleVectorStore
@@ -18,10 +21,14 @@ from llama_index_advanced_rag.errors import (
     ConfigurationError,
     EmbeddingMismatchError,
     IndexFormatError,
+    IndexNotCopiedError,
     IndexNotFoundError,
     NodeSourceError,
+    ReadOnlyIndexError,
     StorageError,
 )
+from llama_index_advanced_rag.stores.database import CorpusDatabase
+from llama_index_advanced_rag.stores.flat_rows import FlatRows, FlatSettings
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
@@ -45,9 +52,10 @@ def where(key, value, operator="=="):
     return MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
 
 
-@pytest.fixture(params=[True, False], ids=["nodes", "ids only"])
-def store(request):
-    return FlatVectorStore(keep_nodes=request.param)
+@pytest.fixture(params=[(True, False), (False, False), (True, True), (False, True)], ids=["nodes", "ids only", "nodes in a folder", "ids in a folder"])
+def store(request, tmp_path):
+    keep_nodes, on_disk = request.param
+    return FlatVectorStore(tmp_path / "own" if on_disk else None, keep_nodes=keep_nodes)
 
 
 @pytest.mark.parametrize("filters", [None, where("year", 2003), where("year", 2002, ">="), where("ref_doc_id", "d3"), where("none", 1)])
@@ -98,47 +106,60 @@ def test_ties_break_by_document_place_and_id_wherever_rows_stand():
         assert ask(store, vector, 40).ids == expected
 
 
-class Model:
-    """What a store should hold, kept the slow way."""
-
-    def __init__(self):
-        self.nodes = {}
-
-    def fresh(self):
-        store = FlatVectorStore()
-        store.add(list(self.nodes.values()))
-        return store
+IDS = ["", "n", "N", "é", "e\u0301", "a\0b", "\ud800", "\U0001f98a", "'; --", "%", "\n", "0"]
+STEPS = ["add", "add", "add", "delete", "delete_nodes", "filter", "clear", "persist", "reopen"]
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(st.sampled_from(["add", "delete", "delete_nodes", "filter", "persist"]), st.integers(0, 11)), max_size=25))
-def test_after_any_series_of_updates_results_are_those_of_a_fresh_store(tmp_path_factory, steps):
-    model, store = Model(), FlatVectorStore()
+@given(
+    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 11)), max_size=20),
+    st.booleans(),
+    st.sampled_from(["cosine", "dot", "euclidean"]),
+    st.sampled_from(["float32", "float16"]),
+)
+def test_after_any_series_of_updates_results_are_those_of_a_fresh_store(tmp_path_factory, steps, on_disk, metric, dtype):
+    options, folder = {"metric": metric, "dtype": dtype}, tmp_path_factory.mktemp("store")
+    store, held = FlatVectorStore(folder if on_disk else None, **options), {}
     for number, (kind, place) in enumerate(steps):
         if kind == "add":
-            nodes = [make_node(f"n{one}", random_nodes(1, 4, seed=number + one)[0].embedding, f"d{one % 4}", v=one % 3) for one in range(place, place + 5)]
-            store.add(nodes)
-            model.nodes.update((node.node_id, node) for node in nodes)
+            ids = [*(IDS * 2)[place : place + 5], IDS[place]]
+            nodes = [make_node(one, random_nodes(1, 4, seed=number + at)[0].embedding, f"d{IDS.index(one) % 4}", v=at % 3) for at, one in enumerate(ids)]
+            assert store.add(nodes) == ids
+            held.update((node.node_id, node) for node in nodes)
         elif kind == "delete":
             store.delete(f"d{place % 5}")
-            model.nodes = {one: node for one, node in model.nodes.items() if node.ref_doc_id != f"d{place % 5}"}
+            held = {one: node for one, node in held.items() if node.ref_doc_id != f"d{place % 5}"}
         elif kind == "delete_nodes":
-            store.delete_nodes([f"n{place}", "unknown"])
-            model.nodes.pop(f"n{place}", None)
+            store.delete_nodes([IDS[place], "unknown"])
+            held.pop(IDS[place], None)
         elif kind == "filter":
             store.delete_nodes(filters=where("v", place))
-            model.nodes = {one: node for one, node in model.nodes.items() if node.metadata["v"] != place}
-        else:
-            path = str(tmp_path_factory.mktemp("store") / "file")
+            held = {one: node for one, node in held.items() if node.metadata["v"] != place}
+        elif kind == "clear":
+            store.clear()
+            held = {}
+        elif kind == "persist":
+            path = str(folder / f"copy {number}")
             store.persist(path)
             store = FlatVectorStore.from_persist_path(path)
-    assert len(store) == len(model.nodes)
+            on_disk = False
+        elif on_disk:
+            store.close()
+            store = FlatVectorStore(folder)
+    assert len(store) == len(held)
+    fresh = FlatVectorStore(**options)
+    fresh.add(list(held.values()))
     for mode in (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR):
-        ours, fresh = (ask(one, [1.0, 2.0, -1.0, 0.5], 8, mode=mode) for one in (store, model.fresh()))
-        assert ours.ids == fresh.ids
-        assert ours.similarities == pytest.approx(fresh.similarities, abs=1e-6)
-        assert [node.node_id for node in ours.nodes] == ours.ids
-    assert {node.node_id for node in store.get_nodes()} == set(model.nodes)
+        for filters in (None, where("v", 1), where("doc_id", ["d0", "d2"], "in")):
+            ours, theirs = (ask(one, [1.0, 2.0, -1.0, 0.5], 8, mode=mode, filters=filters) for one in (store, fresh))
+            assert ours.ids == theirs.ids
+            assert ours.similarities == pytest.approx(theirs.similarities, abs=1e-6)
+            assert [node.node_id for node in ours.nodes] == ours.ids
+            assert [(node.text, node.metadata, node.ref_doc_id) for node in ours.nodes] == [
+                (held[one].text, held[one].metadata, held[one].ref_doc_id) for one in ours.ids
+            ]
+    assert {node.node_id for node in store.get_nodes()} == set(held)
+    store.close()
 
 
 def test_ids_restrict_before_the_cut(store):
@@ -149,10 +170,9 @@ def test_ids_restrict_before_the_cut(store):
     assert ask(store, vector, 10, doc_ids=["d1"], node_ids=["n5"]).ids == []
     assert ask(store, vector, 10, doc_ids=[]).ids == []
     assert len(ask(store, vector, 10, node_ids=[]).ids) == (10 if store.keep_nodes else 0)
-    assert store.rows_matching() is None
-    assert store.rows_matching(node_ids=[]).tolist() == []
-    rows = store.rows_matching(where("parity", 1))
-    assert store.search(vector, 3, rows=rows) == [(one, score) for one, score in store.search(vector, 100) if int(one[1:]) % 2][:3]
+    assert store.search(vector, 3, node_ids=[]) == []
+    assert store.search(vector, 3, doc_ids=[]) == []
+    assert store.search(vector, 3, filters=where("parity", 1)) == [(one, score) for one, score in store.search(vector, 100) if int(one[1:]) % 2][:3]
 
 
 def test_nested_filters(store):
@@ -270,8 +290,9 @@ def test_nodes_are_copies(store):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
-def test_persist_and_reload(tmp_path, metric, store):
-    store = FlatVectorStore(metric=metric, keep_nodes=store.keep_nodes)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_persist_and_reload(tmp_path, metric, dtype, store):
+    store = FlatVectorStore(metric=metric, keep_nodes=store.keep_nodes, dtype=dtype)
     store.add([*random_nodes(50, 8), IndexNode(id_="é\0\ud800", text="x", index_id="i", embedding=[1.0] * 8)])
     store.delete("d1")
     path = tmp_path / "a folder" / "é.bin"
@@ -279,38 +300,188 @@ def test_persist_and_reload(tmp_path, metric, store):
     store.persist(str(path))
     assert [one.name for one in path.parent.iterdir()] == ["é.bin"]
     for loaded in (FlatVectorStore.from_persist_path(str(path)), FlatVectorStore.from_persist_path(str(path), fs=fsspec.filesystem("file"))):
-        assert (loaded.metric, loaded.keep_nodes, len(loaded)) == (store.metric, store.keep_nodes, len(store))
+        assert (loaded.metric, loaded.keep_nodes, loaded.dtype, len(loaded)) == (store.metric, store.keep_nodes, dtype, len(store))
         assert ask(loaded, [1.0] * 8, 60) == ask(store, [1.0] * 8, 60)
-    memory = fsspec.filesystem("memory")
-    store.persist("/somewhere/vectors", fs=memory)
-    assert len(FlatVectorStore.from_persist_path("/somewhere/vectors", fs=memory)) == len(store)
+        loaded.close()
     FlatVectorStore().persist(str(path))
     assert FlatVectorStore.from_persist_path(str(path)).add([make_node("a", [1.0])]) == ["a"]
 
 
+def test_other_file_systems(store):
+    memory = fsspec.filesystem("memory")
+    store.add(random_nodes(30))
+    store.persist("/somewhere/vectors", fs=memory)
+    store.delete_nodes(["n1"])
+    store.persist("/somewhere/vectors", fs=memory)
+    loaded = FlatVectorStore.from_persist_path("/somewhere/vectors", fs=memory)
+    assert len(loaded) == 29
+    loaded.add(random_nodes(1))
+    with memory.open("/a file", "w") as file:
+        file.write("{}")
+    with pytest.raises(IndexFormatError, match="holds no FlatVectorStore"):
+        FlatVectorStore.from_persist_path("/a file", fs=memory)
+    with pytest.raises(IndexNotFoundError, match="There is no folder '/nowhere'"):
+        FlatVectorStore.from_persist_path("/nowhere", fs=memory)
+
+
+def test_a_folder_is_opened_where_it_was_left(tmp_path):
+    store = FlatVectorStore(tmp_path, metric="dot", dtype="float16", keep_nodes=False)
+    store.add(random_nodes(40))
+    store.delete("d3")
+    before = ask(store, [1.0] * 16, 40)
+    store.persist(str(tmp_path / "default__vector_store.json"))
+    for again in (FlatVectorStore(tmp_path), FlatVectorStore.from_persist_dir(str(tmp_path)), FlatVectorStore(tmp_path, read_only=True)):
+        assert (again.metric.value, again.dtype, again.keep_nodes) == ("dot", "float16", False)
+        assert ask(again, [1.0] * 16, 40) == before
+    for name, value, stored in (("metric", "cosine", "dot"), ("dtype", "float32", "float16"), ("keep_nodes", True, False)):
+        with pytest.raises(ConfigurationError, match=f"was made with {name}={stored!r}, not {value!r}. Leave {name} out"):
+            FlatVectorStore(tmp_path, **{name: value})
+    with pytest.raises(ConfigurationError, match="dtype='float64' is not known"):
+        FlatVectorStore(dtype="float64")
+
+
+def test_other_handles_see_what_is_committed(tmp_path):
+    writer = FlatVectorStore(tmp_path)
+    writer.add(random_nodes(20))
+    reader = FlatVectorStore(tmp_path, read_only=True)
+    assert len(reader) == 20
+    writer.delete_nodes([f"n{place}" for place in range(15)])
+    assert sorted(one for one, _ in reader.search([1.0] * 16, 20)) == ["n15", "n16", "n17", "n18", "n19"]
+    writer.clear()
+    assert (len(reader), ask(reader, [1.0], 3).ids, reader.dimension) == (0, [], None)
+    writer.add([make_node("a", [1.0, 2.0])])
+    assert ask(reader, [1.0, 2.0]).nodes[0].get_content() == "text of a"
+    second = FlatVectorStore(tmp_path)
+    second.add([make_node("b", [2.0, 1.0])])
+    writer.add([make_node("c", [2.0, 2.0])])
+    assert [one for one, _ in reader.search([2.0, 2.0], 3)] == ["c", "a", "b"]
+    for change in (lambda: reader.add([make_node("a", [1.0, 0.0])]), lambda: reader.delete("d"), reader.clear, lambda: reader.delete_nodes(["a"])):
+        with pytest.raises(ReadOnlyIndexError):
+            change()
+    assert len(reader) == 3
+    with pytest.raises(IndexNotFoundError, match="There is no folder"):
+        FlatVectorStore(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_bad_files(tmp_path):
     store, path = FlatVectorStore(), tmp_path / "vectors"
-    with pytest.raises(IndexNotFoundError, match="There is no file"):
+    with pytest.raises(IndexNotFoundError, match="There is no folder"):
         FlatVectorStore.from_persist_path(str(path))
-    store.add(random_nodes(50, 8))
-    store.persist(str(path))
-    good = path.read_bytes()
-    flipped = bytearray(good)
-    flipped[len(good) // 2] ^= 1
     SimpleVectorStore().persist(str(tmp_path / "stock"))
-    for bad in (good[:-100], good[: len(good) // 2], b"", bytes(flipped), (tmp_path / "stock").read_bytes()):
-        path.write_bytes(bad)
-        with pytest.raises(IndexFormatError, match="holds no FlatVectorStore, or is damaged"):
-            FlatVectorStore.from_persist_path(str(path))
-    np.savez(tmp_path / "other", vectors=np.zeros((0, 0)), table=np.frombuffer(json.dumps({"format": "x"}).encode(), np.uint8))
-    with pytest.raises(IndexFormatError, match="expected"):
-        FlatVectorStore.from_persist_path(str(tmp_path / "other.npz"))
+    (tmp_path / "empty").mkdir()
+    for other in ("stock", "empty"):
+        with pytest.raises(IndexFormatError, match="holds no FlatVectorStore"):
+            FlatVectorStore.from_persist_path(str(tmp_path / other))
+    CorpusDatabase(tmp_path / "corpus", create=True).close()
+    with pytest.raises(IndexFormatError, match="no FlatVectorStore"):
+        FlatVectorStore.from_persist_path(str(tmp_path / "corpus"))
+    store.add(random_nodes(50, 8))
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="holds other files"):
+        store.persist(str(tmp_path / "notes"))
+    store.persist(str(tmp_path / "stock"))
+    assert len(FlatVectorStore.from_persist_path(str(tmp_path / "stock"))) == 50
     with pytest.raises(StorageError, match="could not be written"):
-        store.persist(str(path / "below"))
-    bad = FlatVectorStore(keep_nodes=False)
-    bad.add([make_node("a", [1.0], tags={1})])
-    with pytest.raises(ConfigurationError, match="not JSON"):
-        bad.persist(str(path))
+        store.persist(str(tmp_path / "notes" / "mine.txt" / "below"))
+    assert [one.name for one in (tmp_path / "notes").iterdir()] == ["mine.txt"]
+
+
+DAMAGES = [(kind, damage) for kind in ("vectors", "rows", "lengths") for damage in ("cut", "half", "empty", "flipped", "missing")]
+DAMAGES += [("corpus.sqlite", damage) for damage in ("half", "empty", "flipped", "missing")]
+
+
+@pytest.mark.parametrize(("kind", "damage"), DAMAGES)
+def test_damaged_files_are_detected(tmp_path, kind, damage):
+    store = FlatVectorStore()
+    store.add(random_nodes(50, 8))
+    store.persist(str(tmp_path / "s"))
+    (file,) = (tmp_path / "s").glob(f"{kind}*")
+    good = file.read_bytes()
+    flipped = bytearray(good)
+    flipped[len(good) // 2 if file.suffix == ".bin" else 10] ^= 8
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes({"cut": good[:-1], "half": good[: len(good) // 2], "empty": b"", "flipped": bytes(flipped)}[damage])
+    with pytest.raises((IndexFormatError, IndexNotFoundError), match="damaged|missing|shorter|no FlatVectorStore|not an index|no index|format"):
+        ask(FlatVectorStore.from_persist_path(str(tmp_path / "s")), [1.0] * 8)
+
+
+def test_metadata_that_are_not_json_are_refused_and_change_nothing(store):
+    store.add([make_node("a", [1.0, 0.0])])
+    with pytest.raises(ConfigurationError, match="Node 'b' cannot be stored: its metadata key 'tags' is not JSON"):
+        store.add([make_node("a", [0.0, 1.0]), make_node("b", [1.0, 1.0], tags={1})])
+    assert store.search([1.0, 0.0], 5) == [("a", 1.0)]
+
+
+def test_the_vectors_of_a_corpus_are_read_and_not_written():
+    rows = FlatRows(None, FlatSettings())
+    rows.add(random_nodes(20), [node.embedding for node in random_nodes(20)])
+    store = FlatVectorStore._of_rows(rows, metric=rows.settings.metric)
+    assert store.row_space is rows
+    assert (len(store), store.dimension, "n3" in store, store.stores_text) == (20, 16, True, False)
+    assert ask(store, random_nodes(20)[3].embedding, 2).ids[0] == "n3"
+    for change in (lambda: store.add(random_nodes(1)), lambda: store.delete("d1"), store.clear, lambda: store.delete_nodes(["n1"])):
+        with pytest.raises(ReadOnlyIndexError, match=r"index\.insert_nodes"):
+            change()
+    with pytest.raises(ConfigurationError, match=r"index\.persist"):
+        store.persist("anywhere")
+    with pytest.raises(NodeSourceError, match="holds no nodes"):
+        store.get_nodes()
+    with pytest.raises(IndexNotCopiedError, match="Open it again"):
+        copy.deepcopy(store)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda store: pickle.loads(pickle.dumps(store)), lambda store: store.model_copy(deep=True)])
+def test_copies(again, store, tmp_path):
+    store = FlatVectorStore(metric="dot", keep_nodes=store.keep_nodes, dtype="float16")
+    store.add(random_nodes(1200, 5))
+    store.delete("d1")
+    other = again(store)
+    assert (other.metric, other.keep_nodes, other.dtype) == (store.metric, store.keep_nodes, store.dtype)
+    assert ask(other, [1.0] * 5, 2000) == ask(store, [1.0] * 5, 2000)
+    other.clear()
+    assert len(store) > 1000
+    with pytest.raises(IndexNotCopiedError, match=r"FlatVectorStore\(persist_dir, read_only=True\)"):
+        again(FlatVectorStore(tmp_path / "disk"))
+
+
+KILLED = """
+import sys
+from llama_index.core.schema import TextNode
+from llama_index_advanced_rag.stores.database import CorpusDatabase
+from llama_index_advanced_rag.stores.flat_rows import FlatRows, FlatSettings
+from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+store = FlatVectorStore(sys.argv[1])
+print("open", flush=True)
+batch = 0
+while True:
+    nodes = [TextNode(id_=f"n{place}", text=str(batch), metadata={"batch": batch}, embedding=[1.0, batch + place / 100]) for place in range(20)]
+    store.add(nodes)
+    print(batch, flush=True)
+    batch += 1
+"""
+
+
+def test_a_killed_writer_leaves_whole_updates(tmp_path):
+    for turn in range(4):
+        writer = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / str(turn))], stdout=subprocess.PIPE, text=True)
+        lines = [writer.stdout.readline() for _ in range(2 + 5 * turn)]
+        writer.kill()
+        committed = [*lines, *writer.stdout.readlines()][1:]
+        writer.wait()
+        writer.stdout.close()
+        store = FlatVectorStore(tmp_path / str(turn))
+        found = ask(store, [1.0, 1.0], 100)
+        assert len(found.ids) == len(store) == 20
+        (batch,) = {node.metadata["batch"] for node in found.nodes}
+        assert batch >= int(committed[-1])
+        (same,) = {int(node.text) for node in store.get_nodes(filters=where("batch", batch))}
+        assert same == batch
+        assert store.search([1.0, batch + 0.07], 1)[0][1] == pytest.approx(1.0, abs=1e-6)
+        store.add([make_node("after", [1.0, 0.0])])
 
 
 def make_documents(count=4):
@@ -341,6 +512,12 @@ def test_drop_in_for_a_vector_store_index(tmp_path):
     index.storage_context.persist(str(tmp_path))
     again = VectorStoreIndex.from_vector_store(FlatVectorStore.from_persist_dir(str(tmp_path)), embed_model=model)
     assert hits(again, "unique2 alpha") == hits(index, "unique2 alpha")
+    with pytest.raises(OSError, match="vector_store.json"):  # LlamaIndex's own store does not take the folder for an empty one of its own
+        StorageContext.from_defaults(persist_dir=str(tmp_path))
+    loaded = load_index_from_storage(
+        StorageContext.from_defaults(persist_dir=str(tmp_path), vector_store=FlatVectorStore.from_persist_dir(str(tmp_path), read_only=True)), embed_model=model
+    )
+    assert hits(loaded, "unique2 alpha") == hits(index, "unique2 alpha")
     index.delete_nodes([nodes[0].node_id])
     assert nodes[0].node_id not in index.vector_store
 
