@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore, QueryBundle
@@ -217,7 +218,7 @@ class LexicalRetriever(RowRetriever):
     def row_evidence(self, state: RowState, probe: _Words, hits: Sequence[RowHit]) -> list[Evidence]:
         """The words that each hit shares with the question, with what each adds to the score."""
         surfaces = self.analyzer.query_surfaces(probe.query)
-        shares = [state.postings.explain(probe.groups, hit.position) for hit in hits]
+        shares = state.postings.explain_each(probe.groups, np.array([hit.position for hit in hits], dtype=np.intp))
         return [
             Evidence(hit.node.node_id, self.stage, rank, hit.score, _why(words, surfaces), words)
             for rank, (hit, words) in enumerate(zip(hits, shares, strict=True), start=1)

@@ -81,15 +81,19 @@ class PostingsView:
 
     def explain(self, groups: Mapping[Group, int], position: int) -> dict[str, float]:
         """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first."""
-        shares: dict[str, float] = {}
-        at = np.array([position])
+        return self.explain_each(groups, np.array([position]))[0]
+
+    def explain_each(self, groups: Mapping[Group, int], positions: Positions) -> list[dict[str, float]]:
+        """`explain` for several texts; what they have in common is fetched once."""
+        order = np.argsort(positions)
+        ascending, shares = positions[order], [dict[str, float]() for _ in positions]
         for group, times in groups.items():
             for word in self._words({group: times}):
-                share = float(self._contributions(word, at)[0])
-                if share:
-                    term = next(term for term in group if self._holds(term, position))
-                    shares[term] = shares.get(term, 0.0) + share
-        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+                values = self._contributions(word, ascending).tolist()
+                for place, term, share in zip(order.tolist(), self._first_terms(group, ascending), values, strict=True):
+                    if share:
+                        shares[place][term] = shares[place].get(term, 0.0) + share
+        return [dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))) for found in shares]
 
     @cached_property
     def norms(self) -> NDArray[np.float64]:
@@ -217,9 +221,14 @@ class PostingsView:
     def _shares(self, word: _Word, frequencies: Counts, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         return term_contributions(frequencies, self.norms[positions], idf=word.idf, times=word.times, k1=self.k1)
 
-    def _holds(self, term: str, position: int) -> bool:
-        found = [postings for segment in self.segments if segment.start <= position < segment.stop and (postings := segment.postings(term))]
-        return any(bool(_lookup(positions, np.array([position]))[1][0]) for positions, _ in found)
+    def _first_terms(self, group: Group, positions: Positions) -> list[str]:
+        """For each of the texts the first of the terms that it holds; the last one where it holds none of the others."""
+        first = np.full(len(positions), len(group) - 1)
+        for number in reversed(range(len(group) - 1)):
+            for postings in (segment.postings(group[number]) for segment in self.segments):
+                if postings is not None:
+                    first[_lookup(postings[0], positions)[1]] = number
+        return [group[number] for number in first.tolist()]
 
 
 def _reached_by(values: NDArray[np.floating[Any]], count: int) -> float:

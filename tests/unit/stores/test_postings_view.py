@@ -63,8 +63,10 @@ def test_scores_and_the_best_are_those_of_the_formula_however_they_are_found(par
         for one in (whole.top(groups, top_k=top_k, names=names, mask=mask), *view.top_batch([groups, groups], top_k=top_k, names=names, mask=mask)):
             assert one.positions.tolist() == best
             assert np.array_equal(one.scores, found.scores)
-        for position in best:
-            assert sum(view.explain(groups, position).values()) == pytest.approx(scores[position], rel=1e-12)
+        for position, shares in zip(best, view.explain_each(groups, found.positions), strict=True):
+            assert shares == view.explain(groups, position)
+            assert sum(shares.values()) == pytest.approx(scores[position], rel=1e-12)
+            assert set(shares) == {held[0] for group in groups if (held := [term for term in group if term in texts[position]])}
 
 
 @given(st.integers(0, 10**6), st.integers(1, 300), st.sampled_from([0.0, 0.4, 1.5, 1e6]), st.sampled_from([0.0, 0.75, 1.0]))
