@@ -17,12 +17,14 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.corpus_postings import CorpusPostings
 from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
-from llama_index_advanced_rag.stores.external_vectors import ExternalVectors
+from llama_index_advanced_rag.stores.external_vectors import ExternalChange, ExternalVectors
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+from llama_index_advanced_rag.stores.node_writer import Found, NewDocument, NodeWriter
 from llama_index_advanced_rag.stores.row_checks import reclaim
 from llama_index_advanced_rag.stores.row_compaction import compact, settle
 from llama_index_advanced_rag.stores.row_copy import copy_files
 from llama_index_advanced_rag.stores.row_files import RowFiles
+from llama_index_advanced_rag.stores.row_snapshot import frozen
 from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import Positions
 from llama_index_advanced_rag.stores.sqlite_file import damage_reported
@@ -71,6 +73,7 @@ class Corpus:
                 "This index keeps its vectors in an external vector store. Pass it again: CorpusIndex.load(persist_dir, vector_store=...)."
             )
         self.documents = SQLDocumentStore(database, list_split=False)  # what is built over `docs` would find each passage twice
+        self._writer = NodeWriter(database)
         self.analyzer = TextAnalyzer.from_dict(self.settings.analyzer)
         self.external = None if vector_store is None else ExternalVectors(database, vector_store)
         self._metric = VectorMetric.COSINE if vector_store is None else VectorMetric.DOT  # of vectors kept for somebody else nothing is changed
@@ -126,8 +129,7 @@ class Corpus:
     @contextmanager
     def frozen(self) -> Generator[None, None, None]:
         """A block that begins with the newest state and in which nothing changes: what is found there has its node."""
-        with self.database.alone(), self.database.snapshot():
-            self.refresh()
+        with frozen(self.database, self.refresh):
             yield
 
     def nodes_at(self, state: RowState, positions: Positions) -> list[BaseNode | None]:
@@ -176,9 +178,10 @@ class Corpus:
         Raises:
             EmbeddingMismatchError: the stored vectors come from another model.
         """
-        settings = self.settings.with_embedding(identity, name=name)
-        if settings != self.settings:
-            settings.write(self.database)
+        if self.settings.with_embedding(identity, name=name) != self.settings:
+            with self.database.transaction():  # another process may have bound one meanwhile
+                settings = CorpusSettings.read(self.database).with_embedding(identity, name=name)
+                settings.write(self.database)
             self.settings = settings
 
     def write(self, prepared: Sequence[PreparedDocument], vectors: Mapping[str, Vector], deleted: Sequence[str] = ()) -> None:
@@ -198,16 +201,13 @@ class Corpus:
         """
         nodes = [node for item in prepared for node in item.nodes]
         replaced = [*(item.document.id_ for item in prepared), *deleted]
-        with self._change(vectors, ref_doc_ids=replaced):
+        with self._change(vectors, ref_doc_ids=replaced) as external:
             matrix = self._matrix(nodes, [digest for item in prepared for digest in item.embed_hashes], vectors)
-            row = self.rows.next_row
             self.documents.delete_documents(deleted)
-            for item in prepared:
-                self.documents.put_document(item.document, item.nodes, item.embed_hashes, first_row=row)
-                row += len(item.nodes)
+            self._writer.put_documents([NewDocument(item.document, item.nodes, item.embed_hashes) for item in prepared], first_row=self.rows.next_row)
             self.rows.append(matrix, [count for item in prepared for count in item.term_counts], n_new=len(nodes))
-            if self.external is not None:
-                self.external.replace(replaced, nodes, matrix)
+            if external is not None:
+                external.replace(nodes, matrix)
 
     def write_nodes(self, nodes: Sequence[BaseNode], embed_hashes: Sequence[str], vectors: Mapping[str, Vector]) -> None:
         """Add ready nodes, in place of stored nodes of the same ids, in one transaction; of two with one id the later one stays.
@@ -224,33 +224,32 @@ class Corpus:
         last = {node.node_id: (node, digest) for node, digest in zip(nodes, embed_hashes, strict=True)}
         kept, digests = [node for node, _ in last.values()], [digest for _, digest in last.values()]
         counts = [self.postings.term_counts(node.get_content(metadata_mode=MetadataMode.EMBED)) for node in kept]
-        with self._change(vectors, node_ids=list(last)):
+        with self._change(vectors, node_ids=list(last)) as external:
             matrix = self._matrix(kept, digests, vectors)
-            self.documents.add_documents([node.model_copy(update={"embedding": None}) for node in kept])
-            self.rows.table.assign(list(last), digests, self.rows.next_row)
+            numbered = enumerate(zip(last, digests, strict=True), start=self.rows.next_row)
+            self._writer.add_nodes(kept, found={node_id: Found(digest, row) for row, (node_id, digest) in numbered})
             self.rows.append(matrix, counts, n_new=len(kept))
-            if self.external is not None:
-                self.external.add(kept, matrix)
+            if external is not None:
+                external.replace(kept, matrix)
 
     def delete_nodes(self, node_ids: Sequence[str]) -> None:
         """Remove single nodes everywhere; their document stays."""
-        with self._change({}, node_ids=node_ids):
+        with self._change({}, node_ids=node_ids) as external:
             self.database.executemany("DELETE FROM nodes WHERE node_id = ?", ((node_id,) for node_id in node_ids))
-            if self.external is not None:
-                self.external.store.delete_nodes(list(node_ids))
+            if external is not None:
+                external.remove()
 
     @contextmanager
-    def _change(self, vectors: Mapping[str, Vector], *, ref_doc_ids: Sequence[str] = (), node_ids: Sequence[str] = ()) -> Generator[None, None, None]:
+    def _change(self, vectors: Mapping[str, Vector], *, ref_doc_ids: Sequence[str] = (), node_ids: Sequence[str] = ()) -> Generator[ExternalChange | None]:
         """One transaction over rows, array files and settings, announced where there is a second store."""
-        with nullcontext() if self.external is None else self.external.announced(ref_doc_ids=ref_doc_ids, node_ids=node_ids):
-            with self.rows.change():
+        with nullcontext() if self.external is None else self.external.announced(ref_doc_ids, node_ids) as external:
+            with self.rows.change(), external or nullcontext():
                 reclaim(self.rows)
+                self.settings = CorpusSettings.read(self.database)  # another process may have settled the dimension
                 settings = self.settings.with_dimension({len(vector) for vector in vectors.values()})
-                yield
+                yield external
                 if settings != self.settings:
                     settings.write(self.database)
-                if self.external is not None:
-                    self.external.done(ref_doc_ids=ref_doc_ids, node_ids=node_ids)
             self.settings = settings
 
     def _matrix(self, nodes: Sequence[BaseNode], embed_hashes: Sequence[str], vectors: Mapping[str, Vector]) -> NDArray[Any]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from llama_index.core.schema import BaseNode, Document
 
-from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.database import CorpusDatabase, Row
 from llama_index_advanced_rag.stores.node_codec import (
     DocumentRow,
@@ -18,26 +17,14 @@ from llama_index_advanced_rag.stores.node_codec import (
     decode_node,
     encode_document,
     encode_node,
-    metadata_of,
     node_metadata,
 )
 
 _WHOLE_TEXT_FROM = 8  # slices of one document in one batch; below, SQLite cuts them out, which reads up to the end of each
 _NODE_COLUMNS = "node_id, ref_doc_id, start_char, end_char, text, body"
-_UPSERT_DOCUMENT = """
+UPSERT_DOCUMENT = """
 INSERT INTO documents (ref_doc_id, text, metadata, body, hash) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (ref_doc_id) DO UPDATE SET text = excluded.text, metadata = excluded.metadata, body = excluded.body, hash = excluded.hash"""
-_INSERT_NODE = """
-INSERT INTO nodes (node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash, embed_hash, row) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_UPSERT_NODE = """
-INSERT INTO nodes (node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (node_id) DO UPDATE SET
-    ordinal = CASE WHEN nodes.ref_doc_id IS excluded.ref_doc_id THEN nodes.ordinal ELSE excluded.ordinal END,
-    ref_doc_id = excluded.ref_doc_id, hash = excluded.hash, embed_hash = NULL, row = NULL,
-    start_char = excluded.start_char, end_char = excluded.end_char, text = excluded.text, body = excluded.body"""
-_KEEP_BODY = """
-INSERT INTO nodes (node_id, ref_doc_id, ordinal, hash) VALUES (?, ?, ?, ?)
-ON CONFLICT (node_id) DO UPDATE SET hash = excluded.hash"""
 
 
 class NodeKey(NamedTuple):
@@ -56,94 +43,32 @@ class _Page(NamedTuple):
 
 
 class DocumentRows:
-    """Reads and writes the tables `documents` and `nodes` of one database; knows nothing of LlamaIndex's docstore contract."""
+    """Reads the tables `documents` and `nodes` of one database, and changes single documents; `NodeWriter` writes many nodes."""
 
     def __init__(self, database: CorpusDatabase) -> None:
         self._database = database
-
-    def put_document(
-        self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None, *, first_row: int | None = None
-    ) -> None:
-        """Store a document and exactly these nodes, in this order, in place of the document's earlier version.
-
-        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say what text their vectors embed, and the
-        nodes are searchable under the rows from `first_row` on. Joins the caller's transaction.
-
-        Raises:
-            ConfigurationError: two nodes with one id, or a node id that another document has.
-        """
-        with self._database.transaction():
-            self._database.execute("DELETE FROM nodes WHERE ref_doc_id = ?", (document.id_,))
-            self._check_new([node.node_id for node in nodes], document.id_)
-            row = encode_document(document)
-            self._database.execute(_UPSERT_DOCUMENT, (document.id_, *row, document.hash))
-            inherited = Inherited.from_row(document.id_, row)
-            hashes = embed_hashes if embed_hashes is not None else [None] * len(nodes)
-            self._database.executemany(
-                _INSERT_NODE,
-                (
-                    (
-                        *(node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash),
-                        None if first_row is None else first_row + place,
-                    )
-                    for place, (node, embed_hash) in enumerate(zip(nodes, hashes, strict=True))
-                ),
-            )
-
-    def _check_new(self, node_ids: list[str], ref_doc_id: str) -> None:
-        repeated = [node_id for node_id, count in Counter(node_ids).items() if count > 1]
-        if repeated:
-            raise ConfigurationError(f"Two nodes of document {ref_doc_id!r} have the id {repeated[0]!r}. Give each node an id of its own.")
-        taken = self._database.query_in("SELECT node_id, ref_doc_id FROM nodes WHERE node_id IN ({})", node_ids)
-        if taken:
-            raise ConfigurationError(
-                f"The node id {taken[0][0]!r} of document {ref_doc_id!r} belongs to document {taken[0][1]!r}. Give each node an id of its own."
-            )
 
     def add_document(self, document: Document, store_text: bool) -> None:
         """Store a document; its nodes stay. Without `store_text` only its hash."""
         if store_text:
             self._database.execute("DELETE FROM nodes WHERE node_id = ?", (document.id_,))
-            self._replace_document(document.id_, encode_document(document))
+            self.replace_document(document.id_, encode_document(document))
         self.set_hash(document.id_, document.hash)
 
-    def add_nodes(self, ref_doc_id: str | None, nodes: list[BaseNode], store_text: bool) -> None:
-        """Add nodes of one document behind those it has, or replace them where they stand."""
-        inherited = self._inherited_for(ref_doc_id, nodes)
-        held = self._database.query_in("SELECT ref_doc_id FROM documents WHERE body IS NOT NULL AND ref_doc_id IN ({})", [node.node_id for node in nodes])
-        for (node_id,) in held if store_text else ():
-            self.forget_document(node_id)
-        place = self._database.query("SELECT coalesce(max(ordinal), -1) + 1 FROM nodes WHERE ref_doc_id IS ?", (ref_doc_id,))[0][0]
-        if store_text:
-            encoded = ((node, encode_node(node, inherited, keep_embedding=True)) for node in nodes)
-            rows = ((node.node_id, ref_doc_id, place + number, *row, node.hash) for number, (node, row) in enumerate(encoded))
-            self._database.executemany(_UPSERT_NODE, rows)
-        else:
-            self._database.executemany(_KEEP_BODY, ((node.node_id, ref_doc_id, place + number, node.hash) for number, node in enumerate(nodes)))
-
-    def _inherited_for(self, ref_doc_id: str | None, nodes: list[BaseNode]) -> Inherited:
-        """What these nodes inherit; a document seen for the first time is noted with the metadata of its nodes."""
-        if ref_doc_id is None:
-            return Inherited()
-        row = self._document_row(ref_doc_id)
-        if row is None or (row.body is None and row.metadata == "{}"):
-            row = DocumentRow(None, metadata_of(nodes), None)
-            self._replace_document(ref_doc_id, row)
-        return Inherited.from_row(ref_doc_id, row)
-
-    def _document_row(self, ref_doc_id: str) -> DocumentRow | None:
+    def document_row(self, ref_doc_id: str) -> DocumentRow | None:
+        """What is stored of a document; None when nothing is."""
         rows = self._database.query("SELECT text, metadata, body FROM documents WHERE ref_doc_id = ?", (ref_doc_id,))
         return DocumentRow(*rows[0]) if rows else None
 
-    def _replace_document(self, ref_doc_id: str, row: DocumentRow) -> None:
+    def replace_document(self, ref_doc_id: str, row: DocumentRow) -> None:
         """Change what nodes inherit, and write them anew so that they stay what they are."""
-        if self._document_row(ref_doc_id) == row:
+        if self.document_row(ref_doc_id) == row:
             return
         nodes = self._decoded(
             self._database.query(f"SELECT {_NODE_COLUMNS} FROM nodes WHERE ref_doc_id = ? AND body IS NOT NULL", (ref_doc_id,))  # noqa: S608
         )
         old_hash = self._database.query("SELECT hash FROM documents WHERE ref_doc_id = ?", (ref_doc_id,))
-        self._database.execute(_UPSERT_DOCUMENT, (ref_doc_id, *row, old_hash[0][0] if old_hash else None))
+        self._database.execute(UPSERT_DOCUMENT, (ref_doc_id, *row, old_hash[0][0] if old_hash else None))
         inherited = Inherited.from_row(ref_doc_id, row)
         self._database.executemany(
             "UPDATE nodes SET start_char = ?, end_char = ?, text = ?, body = ? WHERE node_id = ?",
@@ -183,13 +108,13 @@ class DocumentRows:
 
     def forget_document(self, ref_doc_id: str) -> None:
         """Remove a document and its hash; its nodes stay, with their own text."""
-        row = self._document_row(ref_doc_id)
+        row = self.document_row(ref_doc_id)
         if row is None:
             return
         if not self.has_nodes(ref_doc_id):
             self._database.execute("DELETE FROM documents WHERE ref_doc_id = ?", (ref_doc_id,))
             return
-        self._replace_document(ref_doc_id, DocumentRow(None, row.metadata, None))
+        self.replace_document(ref_doc_id, DocumentRow(None, row.metadata, None))
         self._database.execute("UPDATE documents SET hash = NULL WHERE ref_doc_id = ?", (ref_doc_id,))
 
     def has_nodes(self, ref_doc_id: str) -> bool:

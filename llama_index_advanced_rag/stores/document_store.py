@@ -11,6 +11,7 @@ from llama_index_advanced_rag.errors import ConfigurationError, NodeNotFoundErro
 from llama_index_advanced_rag.stores.async_document_store import AsyncDocumentStore
 from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_rows import DocumentRows, NodeKey
+from llama_index_advanced_rag.stores.node_writer import NewDocument, NodeWriter
 
 _NODES_OF = "SELECT ref_doc_id, node_id FROM nodes WHERE ref_doc_id {} ORDER BY ref_doc_id, ordinal"
 _METADATA_OF = "SELECT ref_doc_id, metadata FROM documents WHERE ref_doc_id {}"
@@ -46,6 +47,7 @@ class SQLDocumentStore(AsyncDocumentStore):
         self._database = database
         self._list_split = list_split
         self._rows = DocumentRows(database)
+        self._writer = NodeWriter(database)
 
     def persist(self, persist_path: str = DEFAULT_PERSIST_PATH, fs: Any = None) -> None:
         """Does nothing: every call has written through to the database. To copy it, use `CorpusDatabase.backup_to`."""
@@ -67,7 +69,7 @@ class SQLDocumentStore(AsyncDocumentStore):
             ConfigurationError: an id exists and `allow_update` is False, or something in a node is not JSON.
         """
         latest = {node.node_id: node for node in docs}
-        groups: dict[str | None, list[BaseNode]] = {}
+        nodes: list[BaseNode] = []
         with self._database.transaction():
             if not allow_update and (known := self._rows.stored_ids(list(latest))):
                 raise ConfigurationError(f"node_id {min(known)!r} already exists. Set allow_update to True to overwrite.")
@@ -75,22 +77,18 @@ class SQLDocumentStore(AsyncDocumentStore):
                 if isinstance(node, Document) and node.ref_doc_id is None:
                     self._rows.add_document(node, store_text)
                 else:
-                    groups.setdefault(node.ref_doc_id, []).append(node)
-            for ref_doc_id, nodes in groups.items():
-                self._rows.add_nodes(ref_doc_id, nodes, store_text)
+                    nodes.append(node)
+            self._writer.add_nodes(nodes, store_text=store_text)
 
-    def put_document(
-        self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None, *, first_row: int | None = None
-    ) -> None:
+    def put_document(self, document: Document, nodes: Sequence[BaseNode], embed_hashes: Sequence[str | None] | None = None) -> None:
         """Store a document and exactly these nodes, in this order, in place of the document's earlier version.
 
-        Embeddings on the nodes are not stored: `embed_hashes`, one for each node, say what text their vectors embed, and the
-        nodes are searchable under the rows from `first_row` on. Joins the caller's transaction.
+        Embeddings on the nodes are not stored. Joins the caller's transaction.
 
         Raises:
             ConfigurationError: two nodes with one id, or a node id that another document has.
         """
-        self._rows.put_document(document, nodes, embed_hashes, first_row=first_row)
+        self._writer.put_documents([NewDocument(document, nodes, embed_hashes if embed_hashes is not None else [None] * len(nodes))])
 
     def get_document(self, doc_id: str, raise_error: bool = True) -> BaseNode | None:
         """The document or node with this id.

@@ -1,9 +1,9 @@
 """Documents and nodes as small rows: a node keeps only what differs from its document, and comes back equal."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
 
 from llama_index.core.bridge.pydantic import AnyUrl
@@ -17,6 +17,7 @@ from llama_index.core.schema import (
     Node,
     NodeRelationship,
     ObjectType,
+    RelatedNodeInfo,
     TextNode,
 )
 
@@ -24,6 +25,7 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.lossless_text import is_plain_text
 
 JsonDict = dict[str, Any]
+_SIMPLE = (str, int, bool, type(None))
 
 _CLASSES: dict[str, type[BaseNode]] = {kind.__name__: kind for kind in (TextNode, IndexNode, ImageNode, Node, Document, ImageDocument)}
 _INHERITED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys", "metadata_template", "metadata_separator", "text_template")
@@ -53,6 +55,11 @@ def _defaults(kind: type[BaseNode]) -> JsonDict:
     return {name: info.get_default(call_default_factory=True) for name, info in kind.model_fields.items() if name != "id_" and not info.is_required()}  # pyright: ignore[reportUnknownArgumentType]
 
 
+@cache
+def _plain_inheritance() -> JsonDict:
+    return {name: _defaults(TextNode)[name] for name in _INHERITED}
+
+
 @dataclass(frozen=True)
 class Inherited:
     """What nodes share with their document and therefore do not store.
@@ -67,9 +74,36 @@ class Inherited:
 
     ref_doc_id: str | None = None
     metadata: JsonDict = field(default_factory=dict)
-    fields: JsonDict = field(default_factory=lambda: {name: _defaults(TextNode)[name] for name in _INHERITED})
+    fields: JsonDict = field(default_factory=lambda: _plain_inheritance())
     source_hash: str | None = None
     text: str | None = None
+    _expected: dict[str, JsonDict] = field(default_factory=dict[str, JsonDict], repr=False, compare=False)
+
+    @cached_property
+    def metadata_text(self) -> str:
+        """The document's metadata as they are stored."""
+        return _ENCODER.encode(self.metadata)
+
+    def expected(self, kind: str) -> JsonDict:
+        """The fields of a node of this class that say nothing of their own."""
+        if kind == "TextNode" and self.fields is _plain_inheritance():
+            return _defaults(TextNode)
+        known = self._expected.get(kind)
+        if known is None:
+            known = self._expected[kind] = {**_defaults(_CLASSES[kind]), **self.fields}
+        return known
+
+    @classmethod
+    def of_nodes(cls, ref_doc_id: str, nodes: Sequence[BaseNode]) -> "Inherited":
+        """Of a document of which only nodes are known: the union of their metadata."""
+        union: JsonDict = {}
+        for node in nodes:
+            union.update(node.metadata)
+        return cls(ref_doc_id, union)
+
+    def as_row(self, node: BaseNode) -> DocumentRow:
+        """The columns of the document; one of its nodes is named when they cannot be stored."""
+        return DocumentRow(self.text, _dumps(self.metadata, node), None)
 
     @classmethod
     def from_row(cls, ref_doc_id: str, row: DocumentRow) -> "Inherited":
@@ -120,11 +154,10 @@ def encode_node(node: BaseNode, inherited: Inherited, *, keep_embedding: bool) -
         text = None
     if not keep_embedding:
         data.pop("embedding")
-    base_metadata = _dumps(inherited.metadata, node)
-    expected: JsonDict = {**_defaults(_CLASSES[kind]), **inherited.fields}
+    expected = inherited.expected(kind)
     body: JsonDict = {} if kind == "TextNode" else {"class": kind}
-    difference = _metadata_difference(data.pop("metadata"), base_metadata, node)
-    relationships = {name: _short_relation(name, value, base_metadata, inherited, node) for name, value in data.pop("relationships").items()}
+    difference = _metadata_difference(data.pop("metadata"), inherited, node)
+    relationships = {name: _short_relation(name, value, inherited, node) for name, value in data.pop("relationships").items()}
     if difference is not None:
         body["metadata"] = difference
     if relationships:
@@ -154,15 +187,9 @@ def node_metadata(body: str | None, inherited: JsonDict) -> JsonDict:
     return difference["all"] if "all" in difference else {**inherited, **difference["more"]}
 
 
-def metadata_of(nodes: list[BaseNode]) -> str:
-    """The union of the nodes' metadata as JSON: what is known of a document of which only nodes are."""
-    union: JsonDict = {}
-    for node in nodes:
-        union.update(node.metadata)
-    return _dumps(union, nodes[0])
-
-
 def _known_class(node: BaseNode) -> str:
+    if type(node) is TextNode:
+        return "TextNode"
     for kind in type(node).__mro__:
         if _CLASSES.get(kind.__name__) is kind:
             return kind.__name__
@@ -170,6 +197,33 @@ def _known_class(node: BaseNode) -> str:
 
 
 def _fields_of(node: BaseNode) -> JsonDict:
+    """What LlamaIndex's `to_dict` gives, without id and class name; plain nodes, the usual ones, are read without its detour over pydantic."""
+    if type(node) is TextNode:
+        return _plain_fields(node)
+    if type(node) is Document and not any((node.image_resource, node.audio_resource, node.video_resource)):
+        text = node.text_resource
+        if text is None or (text.data is None and text.embeddings is None and text.path is None and text.url is None):
+            resource = None if text is None else {"embeddings": None, "text": text.text, "path": None, "url": None, "mimetype": text.mimetype}
+            return {**_plain_fields(node), "text_resource": resource}
+    return _all_fields(node)
+
+
+def _plain_fields(node: BaseNode) -> JsonDict:
+    fields = dict(node.__dict__)
+    del fields["id_"]
+    fields["relationships"] = {
+        kind.value: _relation(related) if isinstance(related, RelatedNodeInfo) else [_relation(one) for one in related]
+        for kind, related in node.relationships.items()
+    }
+    return fields
+
+
+def _relation(related: RelatedNodeInfo) -> JsonDict:
+    kind = related.node_type.value if isinstance(related.node_type, ObjectType) else related.node_type
+    return {"node_id": related.node_id, "node_type": kind, "metadata": related.metadata, "hash": related.hash}
+
+
+def _all_fields(node: BaseNode) -> JsonDict:
     try:
         data = node.to_dict()
     except ValueError as error:
@@ -186,14 +240,24 @@ def _is_slice(document_text: str, start: int | None, end: int | None, text: str)
     return start is not None and end is not None and 0 <= start <= end <= len(document_text) and document_text[start:end] == text
 
 
-def _metadata_difference(metadata: JsonDict, base: str, node: BaseNode) -> JsonDict | None:
+def _metadata_difference(metadata: JsonDict, inherited: Inherited, node: BaseNode) -> JsonDict | None:
     """None when equal, {"more": ...} when the base comes first and in its order, else {"all": ...}; order is part of a node's text."""
-    own = _dumps(metadata, node)
+    if _plainly_equal(metadata, inherited.metadata):
+        return None
+    own, base = _dumps(metadata, node), inherited.metadata_text
     if own == base:
         return None
     if base != _NO_METADATA and own.startswith(base[:-1] + ","):
         return {"more": json.loads("{" + own[len(base) :])}
     return {"all": metadata}
+
+
+def _plainly_equal(one: JsonDict, other: JsonDict) -> bool:
+    """True when both are the same JSON, seen without writing it; False may mean anything."""
+    if len(one) != len(other):
+        return False
+    pairs = zip(one.items(), other.items(), strict=True)
+    return all(name == same and type(value) is type(equal) and type(value) in _SIMPLE and value == equal for (name, value), (same, equal) in pairs)
 
 
 def _full_metadata(difference: JsonDict | None, base: JsonDict) -> JsonDict:
@@ -202,11 +266,11 @@ def _full_metadata(difference: JsonDict | None, base: JsonDict) -> JsonDict:
     return difference["all"] if "all" in difference else {**_copy(base), **difference["more"]}
 
 
-def _short_relation(name: str, relation: Any, base: str, inherited: Inherited, node: BaseNode) -> Any:
+def _short_relation(name: str, relation: Any, inherited: Inherited, node: BaseNode) -> Any:
     """A relation as [id, type, metadata difference, hash]; None for the usual SOURCE; an object with a list for several."""
     if isinstance(relation, list):
-        return {"list": [_short_relation("", one, base, inherited, node) for one in cast(list[JsonDict], relation)]}
-    short = [relation["node_id"], relation["node_type"], _metadata_difference(relation["metadata"], base, node), relation["hash"]]
+        return {"list": [_short_relation("", one, inherited, node) for one in cast(list[JsonDict], relation)]}
+    short = [relation["node_id"], relation["node_type"], _metadata_difference(relation["metadata"], inherited, node), relation["hash"]]
     return None if name == _SOURCE and short == _usual_source(inherited) else short
 
 
@@ -229,7 +293,7 @@ def _copy(value: Any) -> Any:
 
 def _dumps(value: Any, node: BaseNode) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+        return _NO_METADATA if value == {} else _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"Node {node.node_id!r} cannot be stored: {_culprit(node)} is not JSON ({error}). Use text, numbers, lists or dicts."
@@ -240,6 +304,9 @@ def _plain(value: Any) -> str:
     if isinstance(value, AnyUrl):
         return str(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
 def _culprit(node: BaseNode) -> str:

@@ -26,6 +26,7 @@ from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetr
 
 POSTINGS, ORDER = "postings", "order"
 _ATTEMPTS = 5
+_FAN_IN = 8
 _NEVER = (-1, -1)
 _NO_ORDER = np.empty(0, dtype=np.int32)
 
@@ -253,13 +254,10 @@ class RowFiles:
         return {"rows": state.n_alive, "dead_rows": state.n_rows - state.n_alive, "vector_bytes": vectors, "postings_bytes": postings}
 
     def _add_segment(self, manifest: Manifest, counts: Sequence[Mapping[str, int]]) -> int:
-        """Write a segment, merged with its elders until each is at least as large as all after it; the new number of files."""
-        together, elders = [build_segment(manifest.n_rows, counts)], list(self._segments.items())
-        gone: list[str] = []
-        while elders and len(elders[-1][1]) <= sum(len(segment) for segment in together):
-            name, segment = elders.pop()
-            gone.append(name)
-            together.insert(0, segment)
+        """Write a segment, merged with its elders where there are many of its size; the new number of files."""
+        elders = list(self._segments.items())
+        taken = elders[len(elders) - tail_to_merge([*(len(segment) for _, segment in elders), len(counts)]) :]
+        gone, together = [name for name, _ in taken], [*(segment for _, segment in taken), build_segment(manifest.n_rows, counts)]
         merged = together[0] if len(together) == 1 else merge_segments(together, self.state().alive)
         self.table.replace_segments(
             gone, [self.write_file(file_name(POSTINGS, manifest.generation, manifest.n_files), merged.start, segment_arrays(merged), merged)]
@@ -279,6 +277,26 @@ class RowFiles:
         for path in filter(None, map(self.path, names)):
             with contextlib.suppress(PermissionError):  # a system that keeps mapped files: the next writer comes again
                 path.unlink(missing_ok=True)
+
+
+def tail_to_merge(sizes: Sequence[int]) -> int:
+    """How many of the segments before the last one are merged with it, so that there are at most seven of each order of magnitude (base 8).
+
+    Example:
+        >>> tail_to_merge([64, 1, 1, 1]), tail_to_merge([1] * 8), tail_to_merge([8] * 7 + [1] * 8)
+        (0, 7, 14)
+    """
+    merged, total = 0, sizes[-1]
+    while True:
+        before = sizes[: len(sizes) - 1 - merged]
+        alike = next((place for place, size in enumerate(reversed(before)) if _magnitude(size) > _magnitude(total)), len(before))
+        if alike < _FAN_IN - 1:
+            return merged
+        merged, total = merged + alike, total + sum(before[len(before) - alike :])
+
+
+def _magnitude(size: int) -> int:
+    return (size.bit_length() - 1) // 3
 
 
 def _alive(before: Mask | None, n_rows: int, dead: Positions) -> Mask | None:

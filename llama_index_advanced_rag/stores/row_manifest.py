@@ -98,11 +98,6 @@ class RowManifest:
         sql = "SELECT embed_hash, row FROM nodes WHERE row IS NOT NULL AND embed_hash IN ({})"
         return dict(self._database.query_in(sql, sorted(set(embed_hashes))))
 
-    def assign(self, node_ids: Sequence[str], embed_hashes: Sequence[str | None], first_row: int) -> None:
-        """Make stored nodes searchable under the rows from `first_row` on."""
-        rows = ((digest, first_row + place, node_id) for place, (node_id, digest) in enumerate(zip(node_ids, embed_hashes, strict=True)))
-        self._database.executemany("UPDATE nodes SET embed_hash = ?, row = ? WHERE node_id = ?", rows)
-
     def node_ids(self, sort_key_prefix: str = "") -> list[str]:
         """Ids of the searchable nodes by sort key; with a prefix those whose sort key begins with it."""
         sql = f"SELECT coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id FROM nodes WHERE row IS NOT NULL {_IN_ORDER}"  # noqa: S608

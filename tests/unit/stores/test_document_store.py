@@ -169,7 +169,7 @@ def test_put_document_replaces_and_is_part_of_the_callers_transaction(store, dat
 def test_duplicate_ids_are_refused_by_name(store):
     document = make_document()
     node = TextNode(id_="n", text="x")
-    with pytest.raises(ConfigurationError, match=r"Two nodes of document 'a.txt' have the id 'n'"):
+    with pytest.raises(ConfigurationError, match=r"Two nodes have the id 'n', one of document 'a.txt'"):
         store.put_document(document, [node, node])
     store.put_document(document, [node])
     with pytest.raises(ConfigurationError, match=r"'n' of document 'b.txt' belongs to document 'a.txt'"):
