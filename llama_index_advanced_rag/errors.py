@@ -61,6 +61,10 @@ class StorageError(AdvancedRagError, OSError):
     """The disk refused a read or a write: full, read-only, locked or corrupt."""
 
 
+class VectorStoreError(AdvancedRagError, RuntimeError):
+    """A vector store that is not ours failed while an index wrote to it; the cause is its own error."""
+
+
 class DocumentReadError(AdvancedRagError, OSError):
     """One file could not be read as text."""
 

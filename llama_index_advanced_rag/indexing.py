@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from types import MappingProxyType
 
+import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
@@ -17,7 +18,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformC
 from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, Vector
 from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked, embed
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
-from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, VectorStoreError
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256
@@ -41,6 +42,7 @@ class ChangeRun:
     overlong: int = 0
     first_error: Exception | None = None
     failures_in_a_row: int = 0
+    store_failures: int = 0
     batch_nodes: int = field(default_factory=lambda: BATCH_NODES)
     stored: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -79,9 +81,27 @@ class ChangeRun:
         for ref_doc_id in dict.fromkeys(ref_doc_ids):
             if ref_doc_id not in known:
                 self.report.skipped.append(Skipped(ref_doc_id, "not in the index, so there was nothing to delete"))
-        if present:
-            self.corpus.write([], {}, present)
-        self.report.deleted.extend(present)
+        self._delete_stored(present)
+
+    def _delete_stored(self, ref_doc_ids: Sequence[str]) -> None:
+        """Delete documents in one transaction; when an external vector store fails, each by itself."""
+        try:
+            if ref_doc_ids and self.store_failures < FAILURES_IN_A_ROW:
+                self.corpus.write([], {}, ref_doc_ids)
+        except VectorStoreError as error:
+            if len(ref_doc_ids) > 1:
+                for ref_doc_id in ref_doc_ids:
+                    self._delete_stored([ref_doc_id])
+                return
+            self.store_failures += 1
+            self.first_error = self.first_error or error
+            self.report.skipped.append(Skipped(ref_doc_ids[0], f"could not be deleted, the stored version is kept: {_sentence(error)}"))
+            return
+        if self.store_failures >= FAILURES_IN_A_ROW:
+            self.report.skipped += [Skipped(ref_doc_id, self._not_tried()) for ref_doc_id in ref_doc_ids]
+            return
+        self.store_failures = 0
+        self.report.deleted.extend(ref_doc_ids)
 
     def _wanted(self, upserts: Sequence[Document]) -> Iterable[Document]:
         """The documents whose stored version differs; of equal ids the last one counts."""
@@ -126,9 +146,9 @@ class ChangeRun:
 
     def _store(self, batch: Sequence[PreparedDocument], known: Mapping[str, Vector] = MappingProxyType({})) -> Steps:
         """Embed and commit a batch; when that fails, each document by itself, without embedding again what is `known`."""
-        if self.failures_in_a_row >= FAILURES_IN_A_ROW:
+        if max(self.failures_in_a_row, self.store_failures) >= FAILURES_IN_A_ROW:
             for item in batch:
-                self._skip(item.document, f"not tried: the embedding model failed {self.failures_in_a_row} times in a row")
+                self._skip(item.document, self._not_tried())
             return
         texts = {digest: embedding_text(node) for item in batch for node, digest in zip(item.nodes, item.embed_hashes, strict=True)}
         vectors = self.corpus.vectors_by_hash(texts)
@@ -142,8 +162,14 @@ class ChangeRun:
         self.failures_in_a_row = 0
         try:
             self._commit(batch, vectors, fresh)
-        except ConfigurationError as refused:
+            self.store_failures = 0
+        except (ConfigurationError, VectorStoreError) as refused:
+            self.store_failures += len(batch) == 1 and isinstance(refused, VectorStoreError)
             yield from self._each_alone(batch, vectors, "could not be stored", refused)
+
+    def _not_tried(self) -> str:
+        what, times = ("the vector store", self.store_failures) if self.store_failures >= FAILURES_IN_A_ROW else ("the embedding model", self.failures_in_a_row)
+        return f"not tried: {what} failed {times} times in a row"
 
     def _embed(self, texts: Mapping[str, str], vectors: dict[str, Vector]) -> Embedding:
         """Add what is missing to the vectors, a bounded number of texts a call, short ones first; the error that ended it."""
@@ -201,18 +227,34 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode]) -> dict[str, Vector]:
+def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode], *, use_embeddings: bool = False) -> dict[str, Vector]:
     """Vectors of ready nodes by embedding hash; known texts are not embedded again.
 
+    Args:
+        corpus: knows the texts it holds.
+        model: embeds the others.
+        nodes: the nodes.
+        use_embeddings: take the embeddings that nodes carry as the model's own.
+
     Raises:
-        ConfigurationError: the model gave unusable vectors.
+        ConfigurationError: the model gave unusable vectors, or a node carries one.
         Exception: that of the model, as it was.
     """
     texts = {content_hash(text): text for text in map(embedding_text, nodes)}
-    vectors = corpus.vectors_by_hash(texts)
+    carried = {content_hash(embedding_text(node)): _carried(node) for node in nodes if node.embedding is not None} if use_embeddings else {}
+    vectors = {**carried, **corpus.vectors_by_hash(texts)}
     missing = [digest for digest in texts if digest not in vectors]
     vectors.update(zip(missing, embed_all(model, [texts[digest] for digest in missing]), strict=True))
     return vectors
+
+
+def _carried(node: BaseNode) -> Vector:
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused
+        vector = np.asarray(node.embedding, dtype=np.float32).reshape(-1)
+    if not np.isfinite(vector).all() or not vector.any():
+        what = "is zero, which has no direction" if np.isfinite(vector).all() else "has NaN or infinite values"
+        raise ConfigurationError(f"The embedding that the node {node.node_id!r} carries {what}. Embed it again, or remove it: node.embedding = None.")
+    return vector
 
 
 def embed_all(model: BaseEmbedding, texts: Sequence[str]) -> list[Vector]:

@@ -156,14 +156,21 @@ class UpdatableIndex(StoredIndex):
         """The async twin of `refresh_ref_docs`."""
         return _written(documents, await self.aapply(updated=documents))
 
-    def insert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
+    def insert_nodes(self, nodes: Sequence[BaseNode], *, use_embeddings: bool = False, **_: Any) -> None:
         """Bring in ready nodes; stored nodes of the same ids are replaced.
 
-        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it. Embeddings that nodes carry are not
-        used: which model made them cannot be known.
+        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it.
+
+        Args:
+            nodes: the nodes.
+            use_embeddings: take the embeddings that nodes carry (from an `IngestionPipeline`, perhaps on many machines) as made by
+                this index's embedding model, of the text that `get_content(MetadataMode.EMBED)` gives; nodes without one are
+                embedded, and a text that is stored already keeps its vector. False: all are embedded here, since which model
+                made an embedding cannot be seen.
 
         Raises:
-            ConfigurationError: a `Document` is among them, which is to be cut into nodes first.
+            ConfigurationError: a `Document` is among them, which is to be cut into nodes first, or an embedding is zero or not finite.
+            EmbeddingMismatchError: embeddings of another length than the stored ones, or another model than theirs.
             ReadOnlyIndexError: the index was opened read-only.
         """
         self._refuse_read_only()
@@ -174,7 +181,7 @@ class UpdatableIndex(StoredIndex):
                 f"The document {whole.id_!r} was given as a node. Give documents to CorpusIndex.from_documents(documents) or insert(document), which cut them."
             )
         nodes = [self._without_object(node) for node in nodes]
-        vectors = embed_nodes(self._corpus, self._writing_model(), nodes)
+        vectors = embed_nodes(self._corpus, self._writing_model(), nodes, use_embeddings=use_embeddings)
         self._corpus.write_nodes(nodes, [content_hash(embedding_text(node)) for node in nodes], vectors)
 
     def _without_object(self, node: BaseNode) -> BaseNode:
@@ -184,16 +191,16 @@ class UpdatableIndex(StoredIndex):
         self._object_map[node.index_id] = node.obj
         return node.model_copy(update={"obj": None})
 
-    async def ainsert_nodes(self, nodes: Sequence[BaseNode], **_: Any) -> None:
+    async def ainsert_nodes(self, nodes: Sequence[BaseNode], *, use_embeddings: bool = False, **_: Any) -> None:
         """The async twin of `insert_nodes`; runs in a thread."""
-        await in_thread(self.insert_nodes, nodes)
+        await in_thread(self.insert_nodes, nodes, use_embeddings=use_embeddings)
 
     def _build_index_from_nodes(self, nodes: Sequence[BaseNode], **build_kwargs: Any) -> IndexDict:
         """The struct stays empty: the corpus knows its nodes."""
         return IndexDict()
 
     def _insert(self, nodes: Sequence[BaseNode], **insert_kwargs: Any) -> None:
-        self.insert_nodes(nodes)
+        self.insert_nodes(nodes, **insert_kwargs)
 
     def _delete_node(self, node_id: str, **delete_kwargs: Any) -> None:
         self.delete_nodes([node_id])

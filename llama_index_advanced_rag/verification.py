@@ -1,19 +1,21 @@
 """Whether what an index stores is sound, and making it so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.stores.external_vectors import Pending
+from llama_index_advanced_rag.stores.any_vector_store import holds_nothing
+from llama_index_advanced_rag.stores.external_vectors import ExternalVectors, Pending
 from llama_index_advanced_rag.stores.row_checks import file_problems, reclaim, row_problems
 from llama_index_advanced_rag.stores.row_rebuild import rebuild
 
 _BATCH = 500
+T = TypeVar("T")
 Embed = Callable[[Sequence[BaseNode]], NDArray[Any]]
 
 
@@ -53,7 +55,7 @@ def verify(corpus: Corpus, *, repair: bool = False, embed: Embed) -> VerifyRepor
         if repair and report.problems:
             rebuild_rows(corpus, report, embed)
     if corpus.external is not None:
-        _verify_external(corpus, report, repair=repair)
+        _verify_external(corpus, corpus.external, report, repair=repair)
     return report
 
 
@@ -72,47 +74,58 @@ def rebuild_rows(corpus: Corpus, report: VerifyReport, embed: Embed) -> None:
     report.repaired.append(f"The postings were written anew from the stored text, {made} vectors were made again, all others were kept.")
 
 
-def _verify_external(corpus: Corpus, report: VerifyReport, *, repair: bool) -> None:
-    external = corpus.external
-    assert external is not None  # noqa: S101 - the caller has looked
-    pending = external.pending()
+def _verify_external(corpus: Corpus, external: ExternalVectors, report: VerifyReport, *, repair: bool) -> None:
+    name, pending = type(external.store).__name__, external.pending()
     if pending:
-        report.problems.append(f"A change of {len(pending)} documents or nodes was cut off between this index and {type(external.store).__name__}.")
+        report.problems.append(f"A change of {len(pending)} documents or nodes was cut off between this index and {name}.")
     missing = _missing(corpus, external.store, report)
     if missing:
-        report.problems.append(f"{type(external.store).__name__} lacks {len(missing)} nodes of this index, {missing[0]!r} for one.")
+        report.problems.append(f"{name} lacks {len(missing)} nodes of this index, {missing[0]!r} for one.")
     if repair and (pending or missing):
-        n_nodes = _mend(corpus, pending, missing)
-        report.repaired.append(f"{n_nodes} nodes were written to {type(external.store).__name__} again, from vectors kept here.")
+        n_nodes = _mend(corpus, external, pending) + _fill(corpus, external, missing)
+        report.repaired.append(f"{n_nodes} nodes were written to {name} again, from vectors kept here.")
 
 
 def _missing(corpus: Corpus, store: BasePydanticVectorStore, report: VerifyReport) -> list[str]:
     """Ids of our nodes that the store does not have, where it can be asked."""
-    ids = corpus.rows.table.node_ids()
+    ids, name = corpus.rows.table.node_ids(), type(store).__name__
     missing: list[str] = []
-    for start in range(0, len(ids), _BATCH):
-        batch = ids[start : start + _BATCH]
+    for batch in _batches(ids):
         try:
-            held = {node.node_id for node in store.get_nodes(node_ids=batch)}
+            held = set[str]() if holds_nothing(store) else {node.node_id for node in store.get_nodes(node_ids=list(batch))}
         except NotImplementedError:
-            report.unchecked.append(f"{type(store).__name__} cannot say which nodes it holds; only changes that were cut off are known.")
+            report.unchecked.append(f"{name} cannot say which nodes it holds; only changes that were cut off are known.")
+            return []
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from answering is what is wrong with it
+            report.problems.append(f"{name} could not be asked for its nodes: {type(error).__name__}: {' '.join(str(error).split())}")
             return []
         missing += [node_id for node_id in batch if node_id not in held]
     return missing
 
 
-def _mend(corpus: Corpus, pending: Sequence[Pending], missing: Sequence[str]) -> int:
-    """Write again, in the external store, what may differ; how many nodes."""
-    external = corpus.external
-    assert external is not None  # noqa: S101 - the caller has looked
-    documents = [ref_doc_id for ref_doc_id, _ in pending if ref_doc_id]
-    loose = [node_id for _, node_id in pending if node_id]
-    if loose:
-        external.store.delete_nodes(loose)
-    written = corpus.nodes_of_documents(documents)
-    known = {node.node_id for node in written}
-    written += [node for node in corpus.get_nodes(list(dict.fromkeys([*loose, *missing]))) if node.node_id not in known]
-    external.replace(documents, written, corpus.vectors_of_nodes([node.node_id for node in written]))
-    with corpus.database.transaction():
-        external.done(ref_doc_ids=documents, node_ids=loose)
-    return len(written)
+def _mend(corpus: Corpus, external: ExternalVectors, pending: Sequence[Pending]) -> int:
+    """Write again what a change that was cut off may have left different; how many nodes."""
+    n_nodes = 0
+    for batch in _batches(pending):
+        ref_doc_ids, node_ids = [ref_doc_id for ref_doc_id, _ in batch if ref_doc_id], [node_id for _, node_id in batch if node_id]
+        with external.announced(ref_doc_ids, node_ids) as change, corpus.rows.change(), change:
+            nodes = {node.node_id: node for node in [*corpus.nodes_of_documents(ref_doc_ids), *corpus.get_nodes(node_ids)]}
+            change.replace(list(nodes.values()), corpus.vectors_of_nodes(list(nodes)))
+        n_nodes += len(nodes)
+    return n_nodes
+
+
+def _fill(corpus: Corpus, external: ExternalVectors, missing: Sequence[str]) -> int:
+    """Write the nodes that are missing in the external store; how many."""
+    n_nodes = 0
+    for batch in _batches(missing):
+        with external.announced([], batch) as change, corpus.rows.change(), change:
+            nodes = corpus.get_nodes(batch)
+            change.add(nodes, corpus.vectors_of_nodes([node.node_id for node in nodes]))
+        n_nodes += len(nodes)
+    return n_nodes
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]

@@ -16,9 +16,10 @@ from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
+from llama_index_advanced_rag.stores.any_vector_store import aquery_store, query_store
 from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
-from llama_index_advanced_rag.stores.row_state import RowState
+from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
 from llama_index_advanced_rag.stores.rows import NOTHING, Found
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
@@ -167,11 +168,6 @@ class DenseRetriever(RowRetriever):
                 return self._ranked(hits)
             top_k *= _WIDEN
 
-    async def _aquery(self, query: VectorStoreQuery) -> VectorStoreQueryResult:
-        if type(self._vector_store).aquery is BasePydanticVectorStore.aquery:
-            return await in_thread(self._vector_store.query, query)
-        return await self._vector_store.aquery(query)
-
     def _finds_nothing(self, bundle: QueryBundle) -> bool:
         no_query = bundle.embedding is None and not any(text.strip() for text in bundle.embedding_strs)
         return no_query or self._doc_ids == [] or self._node_ids == []
@@ -190,17 +186,17 @@ class DenseRetriever(RowRetriever):
         )
 
     def _answer(self, query: VectorStoreQuery) -> list[_Hit]:
-        hits, missing = self._hits(self._vector_store.query(query))
+        hits, missing = self._hits(query_store(self._vector_store, query))
         known: set[str] = set()
         while missing and missing != known:  # gone between the search and the reading: the store knows by now
-            known, (hits, missing) = missing, self._hits(self._vector_store.query(query))
+            known, (hits, missing) = missing, self._hits(query_store(self._vector_store, query))
         return self._present(hits, missing)
 
     async def _aanswer(self, query: VectorStoreQuery) -> list[_Hit]:
-        hits, missing = await in_thread(self._hits, await self._aquery(query))
+        hits, missing = await in_thread(self._hits, await aquery_store(self._vector_store, query))
         known: set[str] = set()
         while missing and missing != known:
-            known, (hits, missing) = missing, await in_thread(self._hits, await self._aquery(query))
+            known, (hits, missing) = missing, await in_thread(self._hits, await aquery_store(self._vector_store, query))
         return self._present(hits, missing)
 
     @staticmethod
@@ -218,6 +214,9 @@ class DenseRetriever(RowRetriever):
         return [(node, score) for node, score in zip(nodes, scores, strict=True) if node is not None], missing
 
     def _result_nodes(self, result: VectorStoreQueryResult) -> list[BaseNode | None]:
+        if result.nodes and isinstance(self._nodes, RowSpace):
+            fetched = self._fetch([node.node_id for node in result.nodes])  # an index knows its nodes better than a store beside it
+            return [fetched.get(node.node_id) for node in result.nodes]
         if result.nodes:
             fetched = self._fetch([node.node_id for node in result.nodes if not _is_text(node)])
             return [fetched.get(node.node_id, node) for node in result.nodes]
