@@ -1,4 +1,4 @@
-"""An update that is cut short: killed, interrupted, out of disk, without permission, beside another process. Nothing committed is lost."""
+"""An update that is cut short: interrupted, out of disk, without permission, beside another process. Nothing committed is lost."""
 
 import json
 import os
@@ -39,31 +39,6 @@ def update(version):
     with index:
         index.apply(updated=[document(number, version) for number in range(24)])
 """
-# Imports once, then forks a process for each moment and kills it after so many texts.
-KILLER = """
-import signal
-reader, writer = os.pipe()
-version = 0
-for moment in map(int, sys.argv[2].split(",")):
-    version += 1
-    child = os.fork()
-    if child == 0:
-        os.dup2(writer, 1)
-        update(version)
-        os._exit(0)
-    got = 0
-    while got < moment:
-        got += len(os.read(reader, 1))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    with CorpusIndex.load(folder, embed_model=DeterministicEmbedding()) as index:
-        found = {}
-        for info in index.list_documents():
-            (hit, *_), dense = (index.as_retriever(mode, similarity_top_k=3).retrieve("word" + info.ref_doc_id[1:]) for mode in ("lexical", "dense"))
-            assert hit.node.ref_doc_id == info.ref_doc_id and dense
-            found[info.ref_doc_id] = hit.node.get_content()
-        print(json.dumps({"version": version, "found": found, "problems": index.corpus.database.integrity_problems()}), file=sys.stderr)
-"""
 
 
 def run(code, *arguments, **options):
@@ -86,20 +61,6 @@ def check(folder, numbers=NUMBERS):
             assert f"d{number}" in {hit.node.ref_doc_id for hit in index.as_retriever("dense", similarity_top_k=len(numbers)).retrieve(f"word{number}")}
         assert index.corpus.database.integrity_problems() == []
         return index.as_retriever("lexical", similarity_top_k=1).retrieve("word0")[0].node.get_content()
-
-
-def test_killed_at_any_moment_every_document_is_old_or_new_and_the_next_run_goes_on(tmp_path):
-    place = tmp_path / "index"
-    states = [json.loads(line) for line in run(KILLER, place, "1,9,1,2,14,23,24,5").stderr.splitlines() if line.startswith("{")]
-    assert len(states) == 8
-    for state in states:
-        assert state["problems"] == []
-        for ref_doc_id, text in state["found"].items():
-            assert text in {f"word{ref_doc_id[1:]} and version{version} of it" for version in range(state["version"] + 1)}
-    assert len(states[1]["found"]) >= 6, "batches committed before the kill are there"
-    with CorpusIndex.load(place, embed_model=DeterministicEmbedding()) as index:
-        assert index.apply(updated=documents(99)).skipped == []
-    assert check(place) == "word0 and version99 of it"
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_command_goes_on(tmp_path):
