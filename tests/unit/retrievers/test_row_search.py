@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import Document, IndexNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import FilterCondition, MetadataFilter, MetadataFilters
 
-from llama_index_advanced_rag import HybridRetriever, LexicalRetriever
+from llama_index_advanced_rag import CorpusIndex, FlatVectorStore, HybridRetriever, LexicalRetriever
 from llama_index_advanced_rag._concurrency import run_coroutine
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM, count_events
 from llama_index_advanced_rag.trace import RetrievalTrace, capture_trace
 
@@ -341,6 +342,41 @@ class TestBatch:
             assert [scored(hits) for hits in retriever.retrieve_batch(["red fox", "sea"])] == expected
             assert [scored(hits) for hits in await retriever.aretrieve_batch(["red fox", "sea"])] == expected
             assert retriever.retrieve_ids("red fox")[0][0] == "i"
+
+
+class TestOverAnIndex:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_rows_of_an_index_and_its_nodes_agree_after_changes(self, tmp_path, kind):
+        model = DeterministicEmbedding()
+        documents = [Document(id_=f"d{number}", text=text, metadata={"number": number}) for number, text in enumerate(TEXTS)]
+        with CorpusIndex.from_documents(documents, embed_model=model, persist_dir=tmp_path, language="en") as index:
+            retriever = index.as_retriever(kind, similarity_top_k=6)
+            index.delete_ref_doc("d0")
+            index.insert(Document(id_="d9", text="red fox at sea", metadata={"number": 9}))
+            index.update_ref_doc(Document(id_="d1", text="blue fox", metadata={"number": 1}))
+            assert retriever.row_space is index.corpus
+            nodes = list(index.docstore.docs.values())
+            words = LexicalRetriever.from_defaults(nodes=nodes, language="en")
+            store = FlatVectorStore(keep_nodes=False)
+            store.add([node.model_copy(update={"embedding": model.get_text_embedding(node.get_content(MetadataMode.EMBED))}) for node in nodes])
+            vectors = DenseRetriever(store, model, nodes=DictNodeSource(nodes))
+            by_node = {"lexical": words, "dense": vectors, "hybrid": HybridRetriever({"dense": vectors, "lexical": words}, fusion="weighted")}[kind]
+            for query in ("red fox", "blue sea", "fox at dawn"):
+                for filters in (None, MetadataFilters(filters=[MetadataFilter(key="number", value=[1, 3, 9], operator="in")])):
+                    expected = scored(by_node.with_top_k(6).with_filters(filters).retrieve(query))
+                    assert expected
+                    close(scored(retriever.with_filters(filters).retrieve(query)), expected)
+                    close(retriever.with_filters(filters).retrieve_ids(query), expected)
+
+    def test_an_index_is_not_changed_through_a_retriever(self):
+        index = CorpusIndex.from_documents([Document(id_="d", text="red fox")], embed_model=DeterministicEmbedding())
+        retriever = index.as_retriever("lexical")
+        (found,) = retriever.retrieve("fox")
+        with pytest.raises(ConfigurationError, match=r"Call index.insert"):
+            retriever.add_nodes([TextNode(id_=found.node_id, text="green fox")])
+        with pytest.raises(ConfigurationError, match=r"Call index.delete_ref_doc"):
+            retriever.delete_nodes([found.node_id])
+        assert retriever.retrieve("fox")[0].node.text == "red fox"
 
 
 class TestElsewhere:
