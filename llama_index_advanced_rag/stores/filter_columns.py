@@ -12,7 +12,7 @@ from llama_index_advanced_rag.stores.column_values import ColumnValues
 from llama_index_advanced_rag.stores.rows import Mask
 
 _Codes = NDArray[np.int32]
-_MISSING = -1
+_MISSING, _GONE = -1, -2
 _CHUNK = 8192
 _PATIENCE_S = 0.2
 
@@ -25,8 +25,8 @@ class FilterColumns:
     changed under a position, so all states of a numbering share one object.
 
     Args:
-        read: gives position and metadata of the rows from `start` to before `stop`, ascending; rows that are left out have
-            no metadata.
+        read: gives position and metadata of the rows from `start` to before `stop`, ascending; rows that it leaves out have been
+            deleted.
 
     Example:
         >>> columns = FilterColumns(lambda start, stop: iter([(0, {"year": 2020}), (1, {"year": 2023}), (2, {})]))
@@ -41,11 +41,20 @@ class FilterColumns:
         self._turn = threading.Lock()
 
     def mask(self, filters: MetadataFilters | None, n_rows: int) -> Mask:
-        """Which of the first `n_rows` rows satisfy the filters, as (n_rows,) bool; deleted rows may be among them."""
+        """Which of the first `n_rows` rows satisfy the filters, as (n_rows,) bool.
+
+        A row that had been deleted when the metadata were read is always among them: a state in which it is alive is out of date,
+        and finds that out when it reads what it has found.
+        """
         if filters is None or not filters.filters or not n_rows:
             return np.ones(n_rows, dtype=bool)
-        self._cover(sorted(_keys(filters)), n_rows)
-        return self._all(filters, n_rows)
+        keys = sorted(_keys(filters))
+        self._cover(keys, n_rows)
+        mask = self._all(filters, n_rows)
+        for column in (self._columns[key] for key in keys):
+            if column.some_gone:
+                mask |= column.view(n_rows)[0] == _GONE
+        return mask
 
     def _all(self, filters: MetadataFilters, n_rows: int) -> Mask:
         if not filters.filters:
@@ -98,6 +107,7 @@ class _Column:
         self.key = key
         self.values = ColumnValues()
         self.n_rows = 0
+        self.some_gone = False
         self._codes: _Codes = np.empty(0, dtype=np.int32)
 
     def append(self, rows: Sequence[tuple[int, dict[str, Any]]], stop: int) -> None:
@@ -107,10 +117,12 @@ class _Column:
             larger = np.empty(max(stop, len(self._codes) + len(self._codes) // 4), dtype=np.int32)
             larger[:first] = self._codes[:first]
             self._codes = larger
-        self._codes[first:stop] = _MISSING
+        self._codes[first:stop] = _GONE
         for position, metadata in rows:
-            if position >= first and (held := metadata.get(self.key)) is not None:
-                self._codes[position] = self.values.code(held)
+            if position >= first:
+                held = metadata.get(self.key)
+                self._codes[position] = _MISSING if held is None else self.values.code(held)
+        self.some_gone = self.some_gone or bool((self._codes[first:stop] == _GONE).any())
         self.n_rows = stop  # last: until then nobody looks at these rows
 
     def view(self, n_rows: int) -> tuple[_Codes, ColumnValues]:
@@ -125,7 +137,7 @@ def _keys(filters: MetadataFilters) -> set[str]:
 
 
 def _mask_of(codes: _Codes, truth: Mask) -> Mask:
-    """The truth of each code; that of a missing value stands last, where the code -1 finds it."""
+    """The truth of each code; that of a missing value stands last, where the code -1 finds it; of rows that are gone any."""
     yes = np.flatnonzero(truth)
     if len(yes) == 0:
         return np.zeros(len(codes), dtype=bool)

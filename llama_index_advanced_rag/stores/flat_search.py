@@ -45,7 +45,7 @@ def checked_search(query: VectorStoreQuery, node_ids: Sequence[str] | None, opti
     return search
 
 
-def search_and_read(space: RowSpace, search: Search, read: Callable[[RowState, Found], Sequence[T | None]]) -> tuple[Found, list[T]]:
+def search_and_read(space: RowSpace, search: Search, read: Callable[[RowState, Found], Sequence[T | None]], *, by_ids: bool) -> tuple[Found, list[T]]:
     """What a search finds in one state, and what is read of it; where some has been deleted meanwhile, in a newer state.
 
     The third attempt searches while nothing can change, so what it finds is there.
@@ -54,6 +54,7 @@ def search_and_read(space: RowSpace, search: Search, read: Callable[[RowState, F
         space: gives the states.
         search: finds something in a state.
         read: what belongs to each hit; None for one that is gone.
+        by_ids: it is restricted to ids of nodes or documents, which are looked up among those of now: it counts if nothing has changed.
     """
     for _ in range(_ATTEMPTS):
         space.refresh()
@@ -61,7 +62,9 @@ def search_and_read(space: RowSpace, search: Search, read: Callable[[RowState, F
         found = search(state)
         items = read(state, found)
         present = [item for item in items if item is not None]
-        if len(present) == len(items):
+        if by_ids:
+            space.refresh()
+        if len(present) == len(items) and (not by_ids or space.state() is state):
             return found, present
     with space.frozen():
         state = space.state()

@@ -225,7 +225,7 @@ class FlatVectorStore(AsyncVectorStore):
             doc_ids: only nodes of these documents; an empty list selects nothing.
         """
         query = VectorStoreQuery(query_embedding=list(vector), similarity_top_k=top_k, filters=filters, doc_ids=None if doc_ids is None else list(doc_ids))
-        found, ids = search_and_read(self._space, checked_search(query, node_ids, {}), read_ids)
+        found, ids = search_and_read(self._space, checked_search(query, node_ids, {}), read_ids, by_ids=node_ids is not None or doc_ids is not None)
         return list(zip(ids, found.scores.tolist(), strict=True))
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
@@ -235,11 +235,12 @@ class FlatVectorStore(AsyncVectorStore):
             ConfigurationError: a mode other than `default` and `mmr`, no query embedding, or `mmr_threshold` outside [0, 1].
             EmbeddingMismatchError: the query embedding has another length than the vectors.
         """
-        search = checked_search(query, query.node_ids or (None if self.keep_nodes else query.node_ids), kwargs)
+        node_ids = query.node_ids or (None if self.keep_nodes else query.node_ids)
+        search, by_ids = checked_search(query, node_ids, kwargs), node_ids is not None or query.doc_ids is not None
         if not self.keep_nodes:
-            found, ids = search_and_read(self._space, search, read_ids)
+            found, ids = search_and_read(self._space, search, read_ids, by_ids=by_ids)
             return VectorStoreQueryResult(nodes=None, similarities=found.scores.tolist(), ids=ids)
-        found, nodes = search_and_read(self._space, search, lambda state, found: self._space.nodes_at(state, found.positions))
+        found, nodes = search_and_read(self._space, search, lambda state, found: self._space.nodes_at(state, found.positions), by_ids=by_ids)
         return VectorStoreQueryResult(nodes=nodes, similarities=found.scores.tolist(), ids=[node.node_id for node in nodes])
 
     def persist(self, persist_path: str = persist_file(DEFAULT_PERSIST_DIR), fs: Any = None) -> None:

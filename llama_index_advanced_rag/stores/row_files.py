@@ -1,7 +1,7 @@
 """The searchable rows of a database: appended with the nodes in one transaction, read as one immutable state."""
 
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from llama_index_advanced_rag.stores.row_manifest import Manifest, RowManifest, 
 from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import Mask, Positions
 from llama_index_advanced_rag.stores.segment_files import map_arrays, write_arrays
-from llama_index_advanced_rag.stores.sql_row_names import SqlRowNames, positions_of_rows
+from llama_index_advanced_rag.stores.sql_row_names import NewestNames, SqlRowNames, positions_of_rows
 from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetric
 
 POSTINGS, ORDER = "postings", "order"
@@ -165,7 +165,11 @@ class RowFiles:
         alive = _alive(self.state().alive if same and self._state else None, len(row_ids), positions_of_rows(row_ids, dead))
         names = SqlRowNames(self._database, row_ids, order[1])
         postings = self._postings(tuple(segments.values()), generation.lengths(manifest.n_rows), alive, manifest.n_terms)
-        columns = self.state().columns if same and self._state else FilterColumns(self._metadata_reader(manifest.generation))
+        if same and self._state is not None:
+            self._newest.names = names
+        else:
+            self._newest = NewestNames(names)
+        columns = self.state().columns if same and self._state else FilterColumns(self._newest.metadata)
         self._state = RowState(manifest.generation, row_ids, alive, names, columns, postings, self._matrix_loader(generation, manifest, alive))
         gone = [*(self._segments.keys() - segments.keys()), *({self._order[0]} - {order[0], ""})]
         old = None if same else self.generation
@@ -173,15 +177,6 @@ class RowFiles:
         self._fresh.clear()
         if not self._database.read_only:
             self.remove_files([*gone, *(file_name(kind, old.number) for kind in KINDS if old is not None)])
-
-    def _metadata_reader(self, generation: int) -> Callable[[int, int], Iterator[tuple[int, dict[str, Any]]]]:
-        """Positions keep their meaning within a generation, so that its newest state reads for all."""
-
-        def read(start: int, stop: int) -> Iterator[tuple[int, dict[str, Any]]]:
-            state = self.state()
-            yield from state.names.metadata(start, stop) if state.generation == generation else ()
-
-        return read
 
     def _postings(self, segments: tuple[Segment, ...], lengths: NDArray[np.uint32], alive: Mask | None, n_terms: int) -> PostingsView:
         dead_terms = 0 if alive is None else int(lengths[~alive].sum(dtype=np.int64))

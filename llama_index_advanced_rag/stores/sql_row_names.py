@@ -73,6 +73,21 @@ class SqlRowNames:
             yield from ((first + place, metadata) for place, (_, metadata) in zip(places.tolist(), found, strict=True))
 
 
+class NewestNames:
+    """The names of the newest state of one generation: positions keep their meaning within it, so that these read for all its states.
+
+    Attributes:
+        names: those of the newest state.
+    """
+
+    def __init__(self, names: SqlRowNames) -> None:
+        self.names = names
+
+    def metadata(self, start: int, stop: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Position and filterable metadata of the rows from `start` to before `stop`; deleted rows are missing."""
+        return self.names.metadata(start, stop)
+
+
 def positions_of_rows(row_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> Positions:
     """Where rows stand in ascending `row_ids`, ascending; rows that are not there are left out.
 

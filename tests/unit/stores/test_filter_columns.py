@@ -102,10 +102,13 @@ def test_metadata_are_read_once_for_all_new_keys_and_continued():
     assert calls == [(0, 6), (6, 10), (6, 10)]
 
 
-def test_rows_left_out_have_no_metadata():
-    columns = FilterColumns(lambda start, stop: iter([(1, {"k": 1})]))
-    assert columns.mask(where("k", "!=", 1), 3).tolist() == [True, False, True]
-    assert columns.mask(where("k", "==", 1), 3).tolist() == [False, True, False]
+def test_rows_that_are_gone_are_left_to_the_search():
+    columns = FilterColumns(lambda start, stop: iter([(1, {"k": 1}), (2, {"k": 2}), (3, {})]))
+    for operator, mask in (("!=", [True, False, True, True, True]), ("==", [True, True, False, False, True]), ("<", [True, False, False, False, True])):
+        assert columns.mask(where("k", operator, 1), 5).tolist() == mask
+    refused = MetadataFilters(filters=[where("k", "!=", 1), where("k", "==", 1)], condition=FilterCondition.NOT)
+    assert columns.mask(refused, 5).tolist() == [True, False, False, False, True]
+    assert FilterColumns(lambda start, stop: iter(())).mask(where("k", "!=", 1), 2).tolist() == [True, True]
 
 
 def test_a_failed_reading_is_repeated():

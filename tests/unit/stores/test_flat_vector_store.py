@@ -572,3 +572,25 @@ def test_readers_beside_a_writer_see_whole_states():
         reader.join()
     assert failures == []
     assert len(store) == 300
+
+
+def test_a_document_that_changes_is_seen_old_or_new():
+    store, stop, failures = FlatVectorStore(), threading.Event(), []
+    restrictions = [{"doc_ids": ["d"]}, {"node_ids": ["a"]}, {"filters": where("kind", "x")}, {"filters": where("version", 10**6, "<")}]
+    store.add([make_node("a", [1.0, 1.0], kind="x", version=0), *random_nodes(50, 2)])
+
+    def read(restriction):
+        while not stop.is_set():
+            if ask(store, [1.0, 1.0], 1, **restriction).ids != ["a"]:
+                failures.append(restriction)
+
+    readers = [threading.Thread(target=read, args=(restriction,)) for restriction in restrictions]
+    for reader in readers:
+        reader.start()
+    for version in range(1, 300):
+        store.add([make_node("a", [1.0, 1.0], kind="x", version=version)])
+    store.delete_nodes([f"n{place}" for place in range(50)])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert failures == []
