@@ -9,12 +9,14 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.errors import IndexFormatError
 from llama_index_advanced_rag.stores.any_vector_store import holds_nothing
 from llama_index_advanced_rag.stores.external_vectors import ExternalVectors, Pending
 from llama_index_advanced_rag.stores.row_checks import file_problems, reclaim, row_problems
 from llama_index_advanced_rag.stores.row_rebuild import rebuild
 
 _BATCH = 500
+_ATTEMPTS = 5
 T = TypeVar("T")
 Embed = Callable[[Sequence[BaseNode]], NDArray[Any]]
 
@@ -47,16 +49,40 @@ def verify(corpus: Corpus, *, repair: bool = False, embed: Embed) -> VerifyRepor
     """Check files, rows, nodes and an external vector store against each other; see `CorpusIndex.verify`."""
     report = VerifyReport()
     with corpus.database.alone():
-        report.problems += corpus.database.integrity_problems()
-        damaged = file_problems(corpus.rows)
-        if not damaged:
-            corpus.refresh()
-        report.problems += damaged or row_problems(corpus.rows)
+        report.problems += _database_problems(corpus)
+        if report.problems:  # what it says of files and rows cannot be relied on
+            report.unchecked.append("The other files cannot be judged by a damaged 'corpus.sqlite'. Restore a copy of the folder, or build it anew.")
+            return report
+        report.problems += _file_problems(corpus) or _row_problems(corpus)
         if repair and report.problems:
             rebuild_rows(corpus, report, embed)
     if corpus.external is not None:
         _verify_external(corpus, corpus.external, report, repair=repair)
     return report
+
+
+def _database_problems(corpus: Corpus) -> list[str]:
+    try:
+        return [f"The file 'corpus.sqlite' is damaged: {problem}." for problem in corpus.database.integrity_problems()]
+    except IndexFormatError as error:
+        return [str(error)]
+
+
+def _file_problems(corpus: Corpus) -> list[str]:
+    """As of one commit: another process may replace files while they are read."""
+    found: list[str] = []
+    for _ in range(_ATTEMPTS):
+        version = corpus.database.data_version()
+        with corpus.database.snapshot():
+            found = file_problems(corpus.rows)
+        if not found or corpus.database.data_version() == version:
+            break
+    return found
+
+
+def _row_problems(corpus: Corpus) -> list[str]:
+    with corpus.frozen():
+        return row_problems(corpus.rows)
 
 
 def rebuild_rows(corpus: Corpus, report: VerifyReport, embed: Embed) -> None:

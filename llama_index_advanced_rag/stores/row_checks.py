@@ -1,13 +1,13 @@
 """What must be true of the searchable rows, checked against the files and the nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from llama_index_advanced_rag.errors import IndexFormatError, StorageError
 from llama_index_advanced_rag.stores.row_files import RowFiles
 from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE, KINDS, LENGTHS, ROWS, VECTORS, file_name
-from llama_index_advanced_rag.stores.segment_files import file_checksum
+from llama_index_advanced_rag.stores.segment_files import Block, file_checksum
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 
 _BLOCK = 1 << 16
@@ -31,8 +31,17 @@ def file_problems(files: RowFiles) -> list[str]:
         except (IndexFormatError, StorageError) as error:
             found.append(str(error))
             continue
-        found += [f"The file {name!r} is damaged at rows {block.start} to {block.start + block.n_rows - 1}." for block in damaged]
+        found += [f"The file {name!r} is damaged at rows {first} to {last}." for first, last in _ranges(damaged)]
     return found + list(_segment_problems(files))
+
+
+def _ranges(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """First and last row of each run of adjacent blocks."""
+    ranges: list[tuple[int, int]] = []
+    for block in blocks:
+        first = ranges.pop()[0] if ranges and ranges[-1][1] + 1 == block.start else block.start
+        ranges.append((first, block.start + block.n_rows - 1))
+    return ranges
 
 
 def _segment_problems(files: RowFiles) -> Iterator[str]:

@@ -76,7 +76,9 @@ class RowGeneration:
         """
         with self._checking:
             for kind, unchecked in self._unchecked.items():
-                unchecked += table.blocks(file_name(kind, self.number), start=self._known)
+                replaced = kind in self._files and self._files[kind].drop_replaced()  # by a copy from elsewhere
+                known = [] if replaced else unchecked
+                self._unchecked[kind] = known + table.blocks(file_name(kind, self.number), start=0 if replaced else self._known)
             self._known = manifest.n_rows
         self.check(ROWS)
         self.check(LENGTHS)

@@ -50,11 +50,13 @@ class ArrayFile:
         self._row_shape = () if width is None else (width,)
         self._row_bytes = self._dtype.itemsize * (1 if width is None else width)
         self._rows: NDArray[Any] = np.empty((0, *self._row_shape), dtype=self._dtype)
+        self._mapped_file: tuple[int, int] | None = None
 
     def append(self, rows: NDArray[Any], *, at: int) -> Block:
         """Write rows behind the first `at` rows, over whatever a cut-off write has left there.
 
         Raises:
+            IndexFormatError: the file is missing, or shorter than `at` rows.
             StorageError: the disk refused.
         """
         data = np.ascontiguousarray(rows, dtype=self._dtype)
@@ -87,8 +89,16 @@ class ArrayFile:
             return view
         rows = self._rows  # another thread may map more or less of the file meanwhile
         if len(rows) < count:
+            self._mapped_file = self._mapped_file or _identity(self.path)
             rows = self._rows = _mapped(self.path, self._dtype, (count, *self._row_shape), 0)
         return rows[:count]
+
+    def drop_replaced(self) -> bool:
+        """True when another file has come in the place of the one that was read; then nothing of the old one is kept."""
+        if self.path is None or self._mapped_file is None or _identity(self.path) in {None, self._mapped_file}:
+            return False
+        self._rows, self._mapped_file = self._rows[:0], None
+        return True
 
     def held(self, count: int) -> int:
         """How many of the first `count` rows there are: fewer where the file has been cut.
@@ -217,7 +227,8 @@ def _sync_folder(folder: Path) -> None:
 def _write_at(path: Path, data: NDArray[Any], offset: int) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        made = 0 if offset else os.O_CREAT
+        descriptor = os.open(path, os.O_RDWR | made | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(descriptor, "r+b") as file:
             end = file.seek(0, os.SEEK_END)
             if end < offset:
@@ -226,6 +237,8 @@ def _write_at(path: Path, data: NDArray[Any], offset: int) -> None:
             file.write(_bytes(data))
         if not end:
             _sync_folder(path.parent)
+    except FileNotFoundError as error:
+        raise _missing(path) from error
     except OSError as error:
         raise _refused(path, error) from error
 
@@ -241,6 +254,14 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: in
         raise IndexFormatError(f"The file {path.name!r} of this index is shorter than what was committed. {_RESTORE}") from error
     except OSError as error:
         raise StorageError(f"The file {str(path)!r} could not be read: {error.strerror or error}. Check the disk.") from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _missing(path: Path) -> IndexFormatError:
