@@ -7,11 +7,11 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
@@ -150,6 +150,24 @@ async def in_search_thread(function: Callable[..., T], *args: Any) -> T:
 
 _SEARCHES_AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))  # on two cores one at a time was fastest, six took twice as long
 _searchers: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()  # its threads end with the loop
+
+
+def one_ahead(items: Iterable[T]) -> Iterator[T]:
+    """The items, the next of which is made in another thread while the caller works with one; errors come where the item would.
+
+    Example:
+        >>> list(one_ahead(number * number for number in range(3)))
+        [0, 1, 4]
+    """
+    iterator, context = iter(items), contextvars.copy_context()
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as executor:
+        coming = executor.submit(context.run, next, iterator, _END)
+        while (item := coming.result()) is not _END:
+            coming = executor.submit(context.run, next, iterator, _END)
+            yield cast(T, item)
+
+
+_END = object()
 
 
 def never_awaits(function: Callable[..., Any]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llama_index.core.schema import BaseNode, Document, MetadataMode
+from llama_index.core.schema import BaseNode, Document
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from numpy.typing import NDArray
 
@@ -41,6 +41,16 @@ class PreparedDocument:
 
     document: Document
     nodes: Sequence[BaseNode]
+    embed_hashes: Sequence[str]
+    term_counts: Sequence[Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyNodes:
+    """Nodes ready to be stored; in the same order the text that is embedded and searched of each, its hash and its term counts."""
+
+    nodes: Sequence[BaseNode]
+    texts: Sequence[str]
     embed_hashes: Sequence[str]
     term_counts: Sequence[Mapping[str, int]]
 
@@ -209,28 +219,26 @@ class Corpus:
             if external is not None:
                 external.replace(nodes, matrix)
 
-    def write_nodes(self, nodes: Sequence[BaseNode], embed_hashes: Sequence[str], vectors: Mapping[str, Vector]) -> None:
-        """Add ready nodes, in place of stored nodes of the same ids, in one transaction; of two with one id the later one stays.
+    def write_nodes(self, ready: ReadyNodes, vectors: Mapping[str, Vector]) -> None:
+        """Add ready nodes, in place of stored nodes of the same ids, in one transaction.
 
         Args:
-            nodes: nodes with or without a document of the corpus.
-            embed_hashes: their embedding hashes, in the same order.
+            ready: nodes with or without a document of the corpus, each id once.
             vectors: vectors by embedding hash.
 
         Raises:
             EmbeddingMismatchError: vectors of another length than the stored ones.
+            ConfigurationError: a vector that cannot be stored; the message names the node.
             StorageError: the disk refused; nothing has changed.
         """
-        last = {node.node_id: (node, digest) for node, digest in zip(nodes, embed_hashes, strict=True)}
-        kept, digests = [node for node, _ in last.values()], [digest for _, digest in last.values()]
-        counts = [self.postings.term_counts(node.get_content(metadata_mode=MetadataMode.EMBED)) for node in kept]
-        with self._change(vectors, node_ids=list(last)) as external:
-            matrix = self._matrix(kept, digests, vectors)
-            numbered = enumerate(zip(last, digests, strict=True), start=self.rows.next_row)
-            self._writer.add_nodes(kept, found={node_id: Found(digest, row) for row, (node_id, digest) in numbered})
-            self.rows.append(matrix, counts, n_new=len(kept))
+        ids = [node.node_id for node in ready.nodes]
+        with self._change(vectors, node_ids=ids) as external:
+            matrix = self._matrix(ready.nodes, ready.embed_hashes, vectors)
+            numbered = enumerate(zip(ids, ready.embed_hashes, strict=True), start=self.rows.next_row)
+            self._writer.add_nodes(ready.nodes, found={node_id: Found(digest, row) for row, (node_id, digest) in numbered})
+            self.rows.append(matrix, ready.term_counts, n_new=len(ids))
             if external is not None:
-                external.replace(kept, matrix)
+                external.replace(ready.nodes, matrix)
 
     def delete_nodes(self, node_ids: Sequence[str]) -> None:
         """Remove single nodes everywhere; their document stays."""

@@ -15,14 +15,14 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
 
-from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, Vector
+from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, ReadyNodes, Vector
 from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked, embed
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, VectorStoreError
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256
-MOST_BATCH_NODES = 4096
+MOST_BATCH_NODES = 16384
 QUICK_S = 0.5
 REQUEST_TEXTS = 256
 FAILURES_IN_A_ROW = 3
@@ -227,25 +227,32 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def embed_nodes(corpus: Corpus, model: BaseEmbedding, nodes: Sequence[BaseNode], *, use_embeddings: bool = False) -> dict[str, Vector]:
+def embed_nodes(corpus: Corpus, model: BaseEmbedding, ready: ReadyNodes, *, use_embeddings: bool = False) -> dict[str, Vector]:
     """Vectors of ready nodes by embedding hash; known texts are not embedded again.
 
     Args:
         corpus: knows the texts it holds.
         model: embeds the others.
-        nodes: the nodes.
+        ready: the nodes.
         use_embeddings: take the embeddings that nodes carry as the model's own.
 
     Raises:
-        ConfigurationError: the model gave unusable vectors, or a node carries one.
+        ConfigurationError: the model gave unusable vectors.
         Exception: that of the model, as it was.
     """
-    texts = {content_hash(text): text for text in map(embedding_text, nodes)}
-    carried = {content_hash(embedding_text(node)): _carried(node) for node in nodes if node.embedding is not None} if use_embeddings else {}
-    vectors = {**carried, **corpus.vectors_by_hash(texts)}
-    missing = [digest for digest in texts if digest not in vectors]
-    vectors.update(zip(missing, embed_all(model, [texts[digest] for digest in missing]), strict=True))
+    vectors = dict[str, Vector]()
+    if use_embeddings:
+        vectors = {digest: _carried(node) for node, digest in zip(ready.nodes, ready.embed_hashes, strict=True) if node.embedding is not None}
+    vectors.update(corpus.vectors_by_hash(ready.embed_hashes))
+    missing = {digest: text for text, digest in zip(ready.texts, ready.embed_hashes, strict=True) if digest not in vectors}
+    vectors.update(zip(missing, embed_all(model, list(missing.values())), strict=True))
     return vectors
+
+
+def ready_nodes(corpus: Corpus, nodes: Sequence[BaseNode]) -> ReadyNodes:
+    """The nodes with what is embedded and searched of them."""
+    texts = [embedding_text(node) for node in nodes]
+    return ReadyNodes(nodes, texts, [content_hash(text) for text in texts], [corpus.postings.term_counts(text) for text in texts])
 
 
 def _carried(node: BaseNode) -> Vector:

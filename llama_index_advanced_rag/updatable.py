@@ -9,14 +9,14 @@ from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.embeddings.utils import EmbedType
 from llama_index.core.schema import BaseNode, Document, IndexNode, TransformComponent
 
-from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
+from llama_index_advanced_rag._concurrency import CopyableLock, in_thread, one_ahead
 from llama_index_advanced_rag.embeddings.default import language_mismatch_warning, resolve_embed_model
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.requests import adrive, drive
 from llama_index_advanced_rag.embeddings.window import embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
-from llama_index_advanced_rag.indexing import ChangeRun, content_hash, embed_nodes, embedding_text
+from llama_index_advanced_rag.indexing import BATCH_NODES, MOST_BATCH_NODES, ChangeRun, embed_nodes, ready_nodes
 from llama_index_advanced_rag.stored_index import StoredIndex
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.update_report import UpdateReport
@@ -157,9 +157,10 @@ class UpdatableIndex(StoredIndex):
         return _written(documents, await self.aapply(updated=documents))
 
     def insert_nodes(self, nodes: Sequence[BaseNode], *, use_embeddings: bool = False, **_: Any) -> None:
-        """Bring in ready nodes; stored nodes of the same ids are replaced.
+        """Bring in ready nodes; stored nodes of the same ids are replaced, of two with one id the later one stays.
 
-        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it.
+        Nodes that name a source (`ref_doc_id`) are removed by `delete_ref_doc` of it. They are written 256 at a time (16,384 with
+        `use_embeddings`), each time in one transaction: what was written before an error stays.
 
         Args:
             nodes: the nodes.
@@ -180,9 +181,13 @@ class UpdatableIndex(StoredIndex):
             raise ConfigurationError(
                 f"The document {whole.id_!r} was given as a node. Give documents to CorpusIndex.from_documents(documents) or insert(document), which cut them."
             )
-        nodes = [self._without_object(node) for node in nodes]
-        vectors = embed_nodes(self._corpus, self._writing_model(), nodes, use_embeddings=use_embeddings)
-        self._corpus.write_nodes(nodes, [content_hash(embedding_text(node)) for node in nodes], vectors)
+        last = {node.node_id: self._without_object(node) for node in nodes}
+        kept = list(last.values())
+        size = MOST_BATCH_NODES if use_embeddings else BATCH_NODES  # what a kill loses is little work, or little embedding
+        batches = (kept[start : start + size] for start in range(0, len(kept), size))
+        for ready in one_ahead(ready_nodes(self._corpus, batch) for batch in batches):
+            self._corpus.write_nodes(ready, embed_nodes(self._corpus, self._writing_model(), ready, use_embeddings=use_embeddings))
+        self._corpus.settle()
 
     def _without_object(self, node: BaseNode) -> BaseNode:
         """The node as it can be stored; what an `IndexNode` leads to is kept here, for this process, and asked when the node is found."""

@@ -102,8 +102,11 @@ class Inherited:
         return cls(ref_doc_id, union)
 
     def as_row(self, node: BaseNode) -> DocumentRow:
-        """The columns of the document; one of its nodes is named when they cannot be stored."""
-        return DocumentRow(self.text, _dumps(self.metadata, node), None)
+        """The columns of the document; the node is named when they cannot be stored."""
+        try:
+            return DocumentRow(self.text, self.metadata_text, None)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise _not_json(node, error) from error
 
     @classmethod
     def from_row(cls, ref_doc_id: str, row: DocumentRow) -> "Inherited":
@@ -295,9 +298,11 @@ def _dumps(value: Any, node: BaseNode) -> str:
     try:
         return _NO_METADATA if value == {} else _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"Node {node.node_id!r} cannot be stored: {_culprit(node)} is not JSON ({error}). Use text, numbers, lists or dicts."
-        ) from error
+        raise _not_json(node, error) from error
+
+
+def _not_json(node: BaseNode, error: Exception) -> ConfigurationError:
+    return ConfigurationError(f"Node {node.node_id!r} cannot be stored: {_culprit(node)} is not JSON ({error}). Use text, numbers, lists or dicts.")
 
 
 def _plain(value: Any) -> str:

@@ -14,7 +14,7 @@ from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.requests import adrive, checked, drive
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.indexing import BATCH_NODES, FAILURES_IN_A_ROW, ChangeRun, content_hash, embed_nodes
+from llama_index_advanced_rag.indexing import BATCH_NODES, FAILURES_IN_A_ROW, ChangeRun, content_hash, embed_nodes, ready_nodes
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.update_report import UpdateReport
@@ -250,7 +250,7 @@ async def test_the_async_driver_hands_an_error_on():
 def test_ready_nodes_are_embedded_once_a_text():
     run, model = make_run(), DeterministicEmbedding()
     nodes = [TextNode(text="same"), TextNode(text="same"), TextNode(text="other")]
-    vectors = embed_nodes(run.corpus, model, nodes)
+    vectors = embed_nodes(run.corpus, model, ready_nodes(run.corpus, nodes))
     assert sorted(model.texts) == ["other", "same"]
     assert set(vectors) == {content_hash("same"), content_hash("other")}
 
