@@ -93,7 +93,7 @@ def test_a_database_of_another_application_is_left_alone(tmp_path, create):
 def test_another_format_version(folder):
     with CorpusDatabase(folder) as database:
         database.set_meta("format_version", 99)
-    with pytest.raises(IndexFormatError, match=r"format version 99.*reads version 1.*build the index again"):
+    with pytest.raises(IndexFormatError, match=r"format version 99.*reads version 2.*build the index again"):
         CorpusDatabase(folder)
 
 
@@ -312,13 +312,23 @@ def test_threads_take_turns():
         assert database.get_meta("count") == 200
 
 
-def test_deleting_a_document_takes_nodes_and_postings_along():
+def test_an_index_of_the_first_release_is_refused_with_what_to_do(folder):
+    with CorpusDatabase(folder) as database:
+        database.set_meta("format_version", 1)
+    before = (folder / FILE_NAME).read_bytes()
+    with pytest.raises(IndexFormatError, match=r"format version 1, and this release reads version 2\. .*delete this one and build the index again"):
+        CorpusDatabase(folder, read_only=True)
+    assert (folder / FILE_NAME).read_bytes() == before
+
+
+def test_deleting_a_document_takes_its_nodes_along_and_marks_their_rows_dead():
     with CorpusDatabase(None) as database:
         database.execute("INSERT INTO documents (ref_doc_id) VALUES ('d')")
-        database.execute("INSERT INTO nodes (node_id, ref_doc_id, ordinal) VALUES ('n', 'd', 0)")
-        database.execute("INSERT INTO postings VALUES ('n', '{}')")
+        database.execute("INSERT INTO nodes (node_id, ref_doc_id, ordinal, row) VALUES ('n', 'd', 0, 7)")
+        database.execute("INSERT INTO nodes (node_id, ref_doc_id, ordinal) VALUES ('m', 'd', 1)")
         assert database.execute("DELETE FROM documents WHERE ref_doc_id = 'd'") == 1
-        assert database.query("SELECT * FROM nodes") == database.query("SELECT * FROM postings") == []
+        assert database.query("SELECT * FROM nodes") == []
+        assert database.query("SELECT row FROM dead") == [(7,)]
         with pytest.raises(StorageError, match="FOREIGN KEY"):
             database.execute("INSERT INTO nodes (node_id, ref_doc_id, ordinal) VALUES ('n', 'none', 0)")
 
