@@ -107,7 +107,7 @@ class RowErrand:
 
     def explain(self, state: RowState, found: Found, at: Mapping[int, Any]) -> None:
         """Write evidence and labels of its own hits into its trace."""
-        if self.errand.trace is not None:
+        if self.errand.trace is not None and self.probe is not None:  # a question without words asks nothing
             hits = hits_at(found, at)
             self.errand.trace.evidence += self.retriever.row_evidence(state, self.probe, hits)
             self.errand.trace.labels.update({hit.node.node_id: node_label(hit.node) for hit in hits})
