@@ -25,6 +25,7 @@ from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
 _WIDEN = 10
+_MOST_ASKED = 10_000
 _Hit = tuple[BaseNode, float | None]
 
 
@@ -152,8 +153,8 @@ class DenseRetriever(RowRetriever):
             return []
         template, top_k = self._store_query(query_bundle, embedding), self._similarity_top_k
         while True:
-            hits = self._answer(replace(template, similarity_top_k=top_k))
-            if self._enough(hits, top_k):
+            hits, n_missing = self._answer(replace(template, similarity_top_k=top_k))
+            if self._enough(hits, n_missing, top_k):
                 return self._ranked(hits)
             top_k *= _WIDEN
 
@@ -163,8 +164,8 @@ class DenseRetriever(RowRetriever):
             return []
         template, top_k = await in_thread(self._store_query, query_bundle, embedding), self._similarity_top_k
         while True:
-            hits = await self._aanswer(replace(template, similarity_top_k=top_k))
-            if self._enough(hits, top_k):
+            hits, n_missing = await self._aanswer(replace(template, similarity_top_k=top_k))
+            if self._enough(hits, n_missing, top_k):
                 return self._ranked(hits)
             top_k *= _WIDEN
 
@@ -185,14 +186,16 @@ class DenseRetriever(RowRetriever):
             node_ids=self._node_ids if known is None else known,
         )
 
-    def _answer(self, query: VectorStoreQuery) -> list[_Hit]:
+    def _answer(self, query: VectorStoreQuery) -> tuple[list[_Hit], int]:
+        """The hits, and how many more have no node."""
         hits, missing = self._hits(query_store(self._vector_store, query))
         known: set[str] = set()
         while missing and missing != known:  # gone between the search and the reading: the store knows by now
             known, (hits, missing) = missing, self._hits(query_store(self._vector_store, query))
         return self._present(hits, missing)
 
-    async def _aanswer(self, query: VectorStoreQuery) -> list[_Hit]:
+    async def _aanswer(self, query: VectorStoreQuery) -> tuple[list[_Hit], int]:
+        """The async twin of `_answer`."""
         hits, missing = await in_thread(self._hits, await aquery_store(self._vector_store, query))
         known: set[str] = set()
         while missing and missing != known:
@@ -200,10 +203,10 @@ class DenseRetriever(RowRetriever):
         return self._present(hits, missing)
 
     @staticmethod
-    def _present(hits: list[_Hit], missing: Collection[str]) -> list[_Hit]:
+    def _present(hits: list[_Hit], missing: Collection[str]) -> tuple[list[_Hit], int]:
         if missing:
             report("warning", f"{len(missing)} of {len(missing) + len(hits)} vectors found have no node in the node source and were left out.")
-        return hits
+        return hits, len(missing)
 
     def _hits(self, result: VectorStoreQueryResult) -> tuple[list[_Hit], set[str]]:
         """Nodes with their scores, and the ids whose nodes are missing."""
@@ -238,11 +241,14 @@ class DenseRetriever(RowRetriever):
         in_documents = self._doc_ids is None or node.ref_doc_id in self._doc_ids
         return in_documents and (self._node_ids is None or node.node_id in self._node_ids)
 
-    def _enough(self, hits: Collection[_Hit], asked: int) -> bool:
+    def _enough(self, hits: Collection[_Hit], n_missing: int, asked: int) -> bool:
         allowed = sum(self._allows(node) for node, _ in hits)
-        if allowed == len(hits) or len(hits) < asked or allowed >= self._similarity_top_k:
+        if allowed >= self._similarity_top_k or len(hits) + n_missing < asked:
             return True
-        report("info", f"{type(self._vector_store).__name__} ignores doc_ids or node_ids; it is asked again for {asked * _WIDEN} nodes.")
+        if allowed == len(hits) and (asked >= _MOST_ASKED or not isinstance(self._nodes, RowSpace)):
+            return True  # only an index says that a vector without a node is one too many; a docstore may just be incomplete
+        why = "ignores doc_ids or node_ids" if allowed < len(hits) else "holds nodes that the index does not"
+        report("info", f"{type(self._vector_store).__name__} {why}; it is asked again for {asked * _WIDEN} nodes.")
         return False
 
     def _ranked(self, hits: Sequence[_Hit]) -> list[NodeWithScore]:

@@ -199,7 +199,7 @@ class HybridRetriever(TracedRetriever):
             return []
         space, errands = self.row_space, self._errands(query_bundle, await self._aothers(query_bundle))
         if space is not None:
-            return await self._rows(space).afind(errands, space.nodes_at, begin=self._seen_space, then=self._row_hits)
+            return await self._rows(space).afind((id(self), "nodes"), errands, space.nodes_at, begin=self._seen_space, then=self._row_hits)
         return self._finish(errands, await arun_all([item.arun for item in errands], timeouts_s=[item.child.timeout_s for item in errands]))
 
     def _find_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
@@ -213,7 +213,7 @@ class HybridRetriever(TracedRetriever):
         if space is None or is_empty(query_bundle):
             return None if space is None else []
         errands = self._errands(query_bundle, await self._aothers(query_bundle))
-        return await self._rows(space).afind(errands, read_ids, begin=self._seen_space, then=_row_ids)
+        return await self._rows(space).afind((id(self), "ids"), errands, read_ids, begin=self._seen_space, then=_row_ids)
 
     def _find_batch(self, query_bundles: Sequence[QueryBundle]) -> list[list[NodeWithScore]] | None:
         space = self._seen_space()
@@ -221,7 +221,7 @@ class HybridRetriever(TracedRetriever):
             return None
         asked = {place: self._errands(bundle, ()) for place, bundle in enumerate(query_bundles) if not is_empty(bundle)}
         seen = self._rows(space).find_batch(list(asked.values()), space.nodes_at)
-        found = dict(zip(asked, scored_nodes([fusion.fused for fusion in seen.result], seen.at), strict=True))
+        found = {place: scored_nodes(one.result.fused, one.at) for place, one in zip(asked, seen, strict=True)}
         return [found.get(place, []) for place in range(len(query_bundles))]
 
     def _seen_space(self) -> RowSpace | None:

@@ -1,22 +1,21 @@
 """Hybrid search by position: all children read one state of one corpus, and nodes are built for the fused hits only."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_search_thread, in_thread, run_all
-from llama_index_advanced_rag.retrievers.base import node_label
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, took_part
 from llama_index_advanced_rag.retrievers.fusing import ListFusion
-from llama_index_advanced_rag.retrievers.row_search import RowRetriever, Seen, distinct, hits_at, pairs, search_and_read
+from llama_index_advanced_rag.retrievers.row_errand import RowErrand
+from llama_index_advanced_rag.retrievers.row_search import RowRetriever, Seen, distinct, own_shares, pairs, search_and_read
+from llama_index_advanced_rag.retrievers.shared_search import in_shared_search
 from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
 from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, best_first
-from llama_index_advanced_rag.trace import use_trace
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -34,83 +33,6 @@ def _own_space(child: Child) -> RowSpace | None:
     if not isinstance(retriever, RowRetriever) or retriever.object_map or retriever.callback_manager.handlers:
         return None
     return retriever.row_space
-
-
-@dataclass
-class RowErrand:
-    """One child asked one query, by position.
-
-    Attributes:
-        failure: why its query could not be made ready; raised when it is run.
-    """
-
-    errand: Errand
-    failure: BaseException | None = None
-    _probe: list[Any] = field(default_factory=list[Any])  # empty until it is made
-
-    @property
-    def retriever(self) -> RowRetriever:
-        """The child, with the filters and the top-n of this errand."""
-        return cast("RowRetriever", self.errand.retriever)
-
-    @property
-    def probe(self) -> Any:
-        """What it looks for; None = nothing can be found."""
-        return self._probe[0] if self._probe else None
-
-    def know(self, outcome: Outcome[Any]) -> None:
-        """Take over what making the probe came to."""
-        self.failure = outcome.error
-        self._probe = [outcome.value]
-
-    def run(self, state: RowState) -> Found:
-        """Rank the rows of a state; the probe is made at first."""
-        with self._timed():
-            if self.failure is not None:
-                raise self.failure
-            self._make_probe()
-            return self.retriever.ranked(state, self._probe)[0]
-
-    @property
-    def asks_a_model(self) -> bool:
-        """True when the probe is still to be made by a model."""
-        return self.retriever.probe_awaits and self.errand.bundle.embedding is None and self.failure is None and not self._probe
-
-    def prepare(self) -> None:
-        """Make the probe, unless it is made."""
-        with self._timed():
-            self._make_probe()
-
-    def _make_probe(self) -> None:
-        if not self._probe:
-            self._probe = [self.retriever.probe(self.errand.bundle)]
-
-    async def aprepare(self) -> None:
-        """The async twin of `prepare`."""
-        with self._timed():
-            self._probe = [await self.retriever.aprobe(self.errand.bundle)]
-
-    async def arun(self, state: RowState) -> Found:
-        """The async twin of `run`."""
-        if self.asks_a_model:
-            await self.aprepare()
-        return await in_thread(self.run, state)
-
-    @contextmanager
-    def _timed(self) -> Generator[None, None, None]:
-        trace = self.errand.trace
-        before = 0.0 if trace is None else trace.elapsed_ms or 0.0
-        with use_trace(trace):
-            yield
-        if trace is not None and trace.elapsed_ms is not None:
-            trace.elapsed_ms += before
-
-    def explain(self, state: RowState, found: Found, at: Mapping[int, Any]) -> None:
-        """Write evidence and labels of its own hits into its trace."""
-        if self.errand.trace is not None and self.probe is not None:  # a question without words asks nothing
-            hits = hits_at(found, at)
-            self.errand.trace.evidence += self.retriever.row_evidence(state, self.probe, hits)
-            self.errand.trace.labels.update({hit.node.node_id: node_label(hit.node) for hit in hits})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +66,15 @@ class RowHybrid:
         """
         return self._find([RowErrand(item) for item in errands], read, None)
 
-    async def afind(self, errands: Sequence[Errand], read: Read[T], *, begin: Callable[[], object], then: Callable[[Seen[RowFusion, T]], R]) -> R:
+    async def afind(
+        self, key: Hashable, errands: Sequence[Errand], read: Read[T], *, begin: Callable[[], object], then: Callable[[Seen[RowFusion, T]], R]
+    ) -> R:
         """The async twin of `find`: models are awaited, all the rest runs in one thread, or in one for each child where there is a time limit.
 
+        Searches that wait for a thread under the same key are made together, unless a trace listens.
+
         Args:
+            key: of all searches with the same children, settings and `read`.
             errands: what is asked.
             read: what is wanted of the positions.
             begin: called in the thread before the search.
@@ -161,7 +88,30 @@ class RowHybrid:
         asking = [item for item in rows if item.asks_a_model]
         for item, outcome in zip(asking, await arun_all([item.aprepare for item in asking]), strict=True):
             item.failure = outcome.error
-        return await in_search_thread(lambda: then(self._find(rows, read, Answered(self._begun(begin), None))))
+        search = partial(self._find_all, read, begin, then)
+        if any(item.trace is not None for item in errands):
+            return (await in_search_thread(search, [rows]))[0].unwrap()
+        return await in_shared_search(key, search, rows)
+
+    def _find_all(
+        self, read: Read[T], begin: Callable[[], object], then: Callable[[Seen[RowFusion, T]], R], queries: Sequence[Sequence[RowErrand]]
+    ) -> list[Outcome[R]]:
+        """What each query comes to; several are searched together, and when that fails one by one, to see for which."""
+        begin()
+        if len(queries) > 1:
+            together = run_all([partial(self._find_together, queries, read)])[0]
+            if together.ok:
+                return [run_all([partial(then, seen)])[0] for seen in together.unwrap()]
+        return [run_all([partial(self._then_of, rows, read, then)])[0] for rows in queries]
+
+    def _then_of(self, rows: Sequence[RowErrand], read: Read[T], then: Callable[[Seen[RowFusion, T]], R]) -> R:
+        return then(self._find(rows, read, None))
+
+    def _find_together(self, queries: Sequence[Sequence[RowErrand]], read: Read[T]) -> list[Seen[RowFusion, T]]:
+        seen = self._find_batch(queries, read)
+        return [
+            Seen(seen.state, fusion, at) for fusion, at in zip(seen.result, own_shares([_fused_positions(one) for one in seen.result], seen.at), strict=True)
+        ]
 
     def _begun(self, begin: Callable[[], object]) -> RowState:
         begin()
@@ -171,16 +121,18 @@ class RowHybrid:
         search = _Search(self, errands, None if first is None else first.outcomes)
         return search_and_read(self.space, search, self._wanted, read, state=None if first is None else first.state)
 
-    def find_batch(self, queries: Sequence[Sequence[Errand]], read: Read[T]) -> Seen[list[RowFusion], T]:
+    def find_batch(self, queries: Sequence[Sequence[Errand]], read: Read[T]) -> list[Seen[RowFusion, T]]:
         """Search for several queries, each child all of them at once, and read the fused hits.
 
         Args:
             queries: for each query its errands; the same children in the same order.
             read: what is wanted of the positions.
         """
-        rows = [[RowErrand(item) for item in errands] for errands in queries]
+        return self._find_together([[RowErrand(item) for item in errands] for errands in queries], read)
+
+    def _find_batch(self, rows: Sequence[Sequence[RowErrand]], read: Read[T]) -> Seen[list[RowFusion], T]:
         for column in zip(*rows, strict=True):
-            _prepare_together(column)
+            _prepare_together([item for item in column if not item.is_ready])
         return search_and_read(self.space, partial(self._fused_batch, rows), _all_fused, read)
 
     def _fused_batch(self, queries: Sequence[Sequence[RowErrand]], state: RowState) -> list[RowFusion]:
@@ -258,6 +210,8 @@ def _ask(errands: Sequence[RowErrand], state: RowState) -> list[Outcome[Found]]:
 
 def _prepare_together(errands: Sequence[RowErrand]) -> None:
     """Make the probes of one child for several queries; when that fails, one by one, to see for which."""
+    if not errands:
+        return
     retriever = errands[0].retriever
     together = run_all([lambda: retriever.probes([item.errand.bundle for item in errands])])[0]
     if together.ok:

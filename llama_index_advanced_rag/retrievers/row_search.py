@@ -108,16 +108,22 @@ def hits_at(found: Found, at: Mapping[int, BaseNode]) -> list[RowHit]:
     return [RowHit(position, score, at[position]) for position, score in pairs(found) if position in at]
 
 
-def scored_nodes(ranked: Sequence[Sequence[tuple[int, float]]], at: Mapping[int, BaseNode]) -> list[list[NodeWithScore]]:
-    """The hits of several queries; a node that two queries found is copied, so that each result can be written to."""
+def own_shares(wanted: Sequence[Positions], at: Mapping[int, T]) -> list[dict[int, T]]:
+    """What stands at the positions of several queries; a node that two of them found is copied, so that each result can be written to."""
     given: set[int] = set()
 
-    def node_at(position: int) -> BaseNode:
-        node = own_copy(at[position]) if position in given else at[position]
+    def share(position: int) -> T:
+        item = at[position]
+        copied = cast("T", own_copy(item)) if position in given and isinstance(item, BaseNode) else item
         given.add(position)
-        return node
+        return copied
 
-    return [[NodeWithScore(node=node_at(position), score=score) for position, score in hits if position in at] for hits in ranked]
+    return [{position: share(position) for position in positions.tolist() if position in at} for positions in wanted]
+
+
+def scored_nodes(ranked: Sequence[tuple[int, float]], at: Mapping[int, BaseNode]) -> list[NodeWithScore]:
+    """The hits that are there."""
+    return [NodeWithScore(node=at[position], score=score) for position, score in ranked if position in at]
 
 
 @cache
@@ -212,7 +218,8 @@ class RowRetriever(TracedRetriever):
         self._see_changes()
         probes, space = self.probes(query_bundles), self.row_space
         seen = search_and_read(space, lambda state: self.ranked(state, probes), distinct, space.nodes_at)
-        return scored_nodes([pairs(found) for found in seen.result], seen.at)
+        shares = own_shares([found.positions for found in seen.result], seen.at)
+        return [scored_nodes(pairs(found), at) for found, at in zip(seen.result, shares, strict=True)]
 
     def _fresh(self, find: Callable[[RowSpace, Any], T], space: RowSpace, probe: Any) -> T:
         self._see_changes()

@@ -14,7 +14,7 @@ from llama_index.core.vector_stores import FilterCondition, MetadataFilter, Meta
 
 from llama_index_advanced_rag import CorpusIndex, FlatVectorStore, HybridRetriever, LexicalRetriever
 from llama_index_advanced_rag._concurrency import run_coroutine
-from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
 from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
@@ -424,3 +424,14 @@ async def test_concurrent_searches_agree(make_rows):
     expected = scored(retriever.retrieve("red fox"))
     found = await asyncio.gather(*(retriever.aretrieve("red fox") for _ in range(16)))
     assert Counter(str(scored(hits)) for hits in found) == {str(expected): 16}
+    assert len({id(hit.node) for hits in found for hit in hits}) == 16 * len(expected)
+    assert await asyncio.gather(*(retriever.aretrieve_ids("red fox") for _ in range(16))) == [expected] * 16
+
+
+async def test_concurrent_searches_fail_alone(make_rows):
+    rows = make_rows(TEXTS)
+    queries = [QueryBundle("fox"), QueryBundle("", embedding=[1.0]), QueryBundle("sea")]
+    hybrid = HybridRetriever([rows.dense()])
+    found = await asyncio.gather(*(hybrid.aretrieve(query) for query in queries), return_exceptions=True)
+    assert [scored(found[place]) for place in (0, 2)] == [scored(hybrid.retrieve(queries[place])) for place in (0, 2)]
+    assert isinstance(found[1], EmbeddingMismatchError)
