@@ -1,11 +1,11 @@
 """Run the code blocks of Markdown pages, so that what they say stays true.
 
-    python .ci/blocks.py README.md docs/*.md     every Python block, and the bash blocks marked `<!-- run -->`
-    python .ci/blocks.py --command test README.md    the one bash block marked `<!-- test -->`, in the repository itself
+    python .ci/blocks.py README.md docs/*.md docs/*/*.md     every Python block, and the bash blocks marked `<!-- run -->`
+    python .ci/blocks.py --command test README.md            the one bash block marked `<!-- test -->`, in the repository itself
 
 Python blocks of a page share one namespace, and all pages one process. Blocks run in a copy of the repository's files, made once a page. A mark stands in
 the line before the fence: `<!-- run -->` runs a bash block, `<!-- needs: NAME -->` compiles a Python block and runs it only when
-the environment variable NAME is set (an API key).
+the environment variable NAME is set (an API key, the address of a server).
 """
 
 import argparse

@@ -19,14 +19,14 @@ from llama_index.core.objects import ObjectIndex
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine, RouterQueryEngine, TransformQueryEngine
 from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever, RecursiveRetriever, RouterRetriever
-from llama_index.core.schema import Document, NodeWithScore
+from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 from llama_index.retrievers.bm25 import BM25Retriever
 
 from llama_index_advanced_rag import CorpusIndex, FlatVectorStore, HybridRetriever
-from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, UnknownArgumentError
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -242,6 +242,47 @@ async def test_ingestion_pipeline_runs_async_and_feeds_an_index():
     assert set(index.ref_doc_info) == {"fox.txt", "sea.txt", "tax.txt"}
     index.delete_ref_doc("tax.txt")
     assert index.as_retriever("lexical").retrieve("revenue dollars") == []
+
+
+@pytest.mark.parametrize("packaged", [False, True])
+def test_pipeline_in_several_processes_gives_the_same_nodes(packaged: bool, request: pytest.FixtureRequest):
+    """Offline: a worker that wanted to fetch a tokenizer or a model would hang."""
+    model = request.getfixturevalue("minilm") if packaged else DeterministicEmbedding()
+    parser = SentenceChunkParser.for_model(model, chunk_size=12) if packaged else SentenceChunkParser(chunk_size=12, chunk_overlap=0)
+    pipeline = IngestionPipeline(transformations=[parser, DeterministicEmbedding()], disable_cache=True)
+    assert pipeline.run(documents=documents(), num_workers=2) == pipeline.run(documents=documents())
+
+
+def test_embeddings_of_a_pipeline_are_used_when_asked_for():
+    nodes = IngestionPipeline(transformations=[SentenceChunkParser(), DeterministicEmbedding()]).run(documents=documents())
+    model = DeterministicEmbedding()
+    index, own = CorpusIndex(embed_model=model), CorpusIndex(nodes, embed_model=DeterministicEmbedding())
+    index.insert_nodes([*nodes[:-1], nodes[-1].model_copy(update={"embedding": None})], use_embeddings=True)
+    assert model.texts == [nodes[-1].get_content(metadata_mode=MetadataMode.EMBED)]
+    for mode in ("dense", "hybrid"):
+        hits = [[(hit.node_id, hit.score) for hit in one.as_retriever(mode).retrieve(QUESTION)] for one in (index, own)]
+        assert hits[0] == hits[1]
+    assert index.corpus.settings.embedding == own.corpus.settings.embedding
+
+
+async def test_embeddings_of_nodes_are_not_used_unasked_and_are_checked():
+    model = DeterministicEmbedding()
+    index = CorpusIndex(embed_model=model)
+    wrong = TextNode(text="The red fox", id_="wrong", embedding=[1.0, *[0.0] * 63])
+    await index.ainsert_nodes([wrong])
+    assert model.texts == ["The red fox"]
+    await index.ainsert_nodes(
+        [wrong.model_copy(update={"id_": "again"}), TextNode(text="other", id_="other", embedding=[0.0, 1.0, *[0.0] * 62])], use_embeddings=True
+    )
+    assert model.texts == ["The red fox"]  # the text is known and keeps its vector
+    hits = index.as_retriever("dense", similarity_top_k=3).retrieve("The red fox")
+    assert [(hit.node_id, round(hit.score or 0.0, 5)) for hit in hits[:2]] == [("again", 1.0), ("wrong", 1.0)]
+    with pytest.raises(EmbeddingMismatchError, match=r"\[3\].*length 64"):
+        await index.ainsert_nodes([TextNode(text="short", embedding=[1.0, 0.0, 0.0])], use_embeddings=True)
+    for bad, what in ((0.0, "is zero"), (float("nan"), "has NaN"), (1e300, "infinite")):
+        with pytest.raises(ConfigurationError, match=f"'bad' carries .*{what}"):
+            await index.ainsert_nodes([TextNode(text="bad", id_="bad", embedding=[bad] * 64)], use_embeddings=True)
+    assert index.corpus.counts()["nodes"] == 3
 
 
 def test_our_store_under_a_stock_index_with_a_storage_context():
