@@ -36,16 +36,6 @@ Vector = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedDocument:
-    """One document ready to be stored: its nodes and, in the same order, their embedding hashes and term counts."""
-
-    document: Document
-    nodes: Sequence[BaseNode]
-    embed_hashes: Sequence[str]
-    term_counts: Sequence[Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
 class ReadyNodes:
     """Nodes ready to be stored; in the same order the text that is embedded and searched of each, its hash and its term counts."""
 
@@ -53,6 +43,15 @@ class ReadyNodes:
     texts: Sequence[str]
     embed_hashes: Sequence[str]
     term_counts: Sequence[Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """One document ready to be stored: its hash, and the nodes it is cut into."""
+
+    document: Document
+    digest: str
+    ready: ReadyNodes
 
 
 class Corpus:
@@ -209,13 +208,14 @@ class Corpus:
             ConfigurationError: a vector that cannot be stored; the message names the node.
             StorageError: the disk refused; nothing has changed.
         """
-        nodes = [node for item in prepared for node in item.nodes]
+        nodes = [node for item in prepared for node in item.ready.nodes]
         replaced = [*(item.document.id_ for item in prepared), *deleted]
         with self._change(vectors, ref_doc_ids=replaced) as external:
-            matrix = self._matrix(nodes, [digest for item in prepared for digest in item.embed_hashes], vectors)
+            matrix = self._matrix(nodes, [digest for item in prepared for digest in item.ready.embed_hashes], vectors)
             self.documents.delete_documents(deleted)
-            self._writer.put_documents([NewDocument(item.document, item.nodes, item.embed_hashes) for item in prepared], first_row=self.rows.next_row)
-            self.rows.append(matrix, [count for item in prepared for count in item.term_counts], n_new=len(nodes))
+            new = [NewDocument(item.document, item.digest, item.ready.nodes, item.ready.embed_hashes) for item in prepared]
+            self._writer.put_documents(new, first_row=self.rows.next_row)
+            self.rows.append(matrix, [count for item in prepared for count in item.ready.term_counts], n_new=len(nodes))
             if external is not None:
                 external.replace(nodes, matrix)
 

@@ -50,13 +50,15 @@ class ChangeRun:
         """The whole change; yields texts to embed, receives vectors or the exception of the attempt."""
         self._delete(deleted)
         batch: list[PreparedDocument] = []
-        for document in self._wanted(upserts):
-            prepared = self._prepare(document)
+        n_nodes = 0
+        for document, digest in self._wanted(upserts):
+            prepared = self._prepare(document, digest)
             if prepared is not None:
                 batch.append(prepared)
-            if sum(len(item.nodes) for item in batch) >= self.batch_nodes:
+                n_nodes += len(prepared.ready.nodes)
+            if n_nodes >= self.batch_nodes:
                 yield from self._store_timed(batch)
-                batch = []
+                batch, n_nodes = [], 0
         if batch:
             yield from self._store(batch)
         self.corpus.settle()
@@ -103,41 +105,39 @@ class ChangeRun:
         self.store_failures = 0
         self.report.deleted.extend(ref_doc_ids)
 
-    def _wanted(self, upserts: Sequence[Document]) -> Iterable[Document]:
-        """The documents whose stored version differs; of equal ids the last one counts."""
+    def _wanted(self, upserts: Sequence[Document]) -> Iterable[tuple[Document, str]]:
+        """The documents whose stored version differs, with their hashes; of equal ids the last one counts."""
         last = {document.id_: document for document in upserts}
         for ref_doc_id, count in _repeated(document.id_ for document in upserts).items():
             self.report.warnings.append(f"The id {ref_doc_id!r} was given {count} times in one call; the last document counts.")
         self.stored = self.corpus.document_hashes(list(last))
         for ref_doc_id, document in last.items():
             try:
-                current = self.stored.get(ref_doc_id) == document.hash
+                digest = document.hash
             except Exception as error:  # noqa: BLE001 - LlamaIndex cannot hash every text and template
                 self._skip(document, f"cannot be read: {_sentence(error)}", error)
                 continue
-            if current:
+            if self.stored.get(ref_doc_id) == digest:
                 self.report.unchanged.append(ref_doc_id)
                 self.on_progress(1, "")
             else:
-                yield document
+                yield document, digest
 
-    def _prepare(self, document: Document) -> PreparedDocument | None:
+    def _prepare(self, document: Document, digest: str) -> PreparedDocument | None:
         transformations = self.transformations()
         try:
-            return self._prepared(document, transformations)
+            return PreparedDocument(document, digest, self._cut(document, transformations))
         except Exception as error:  # noqa: BLE001 - one bad document must not stop the others
             self._skip(document, f"could not be split into nodes: {_sentence(error)}", error)
             return None
 
-    def _prepared(self, document: Document, transformations: Sequence[TransformComponent]) -> PreparedDocument:
+    def _cut(self, document: Document, transformations: Sequence[TransformComponent]) -> ReadyNodes:
         copied = document.model_copy(deep=True)  # some transformations write into what they are given
         nodes = [_owned(node, document) for node in run_transformations([copied], transformations)]
         if not any(node.get_content(MetadataMode.NONE).strip() for node in nodes):
             self.report.warnings.append(f"The document {document.id_!r} has no text; it is listed in the index but cannot be found.")
             nodes = []
-        texts = [embedding_text(node) for node in nodes]
-        counts = [self.corpus.postings.term_counts(text) for text in texts]
-        return PreparedDocument(document, nodes, [content_hash(text) for text in texts], counts)
+        return ready_nodes(self.corpus, nodes)
 
     def _skip(self, document: Document, reason: str, error: Exception | None = None) -> None:
         self.report.skipped.append(Skipped(document.id_, reason))
@@ -150,7 +150,7 @@ class ChangeRun:
             for item in batch:
                 self._skip(item.document, self._not_tried())
             return
-        texts = {digest: embedding_text(node) for item in batch for node, digest in zip(item.nodes, item.embed_hashes, strict=True)}
+        texts = {digest: text for item in batch for text, digest in zip(item.ready.texts, item.ready.embed_hashes, strict=True)}
         vectors = self.corpus.vectors_by_hash(texts)
         fresh = len(texts) - len(vectors)
         vectors.update((digest, known[digest]) for digest in texts if digest in known)
@@ -210,7 +210,7 @@ class ChangeRun:
 
     def _commit(self, batch: Sequence[PreparedDocument], vectors: Mapping[str, Vector], fresh: int) -> None:
         self.corpus.write(batch, vectors)
-        self.report.reused += sum(len(item.nodes) for item in batch) - fresh
+        self.report.reused += sum(len(item.ready.nodes) for item in batch) - fresh
         for item in batch:
             ref_doc_id = item.document.id_
             (self.report.updated if ref_doc_id in self.stored else self.report.added).append(ref_doc_id)

@@ -50,10 +50,11 @@ class DocumentRows:
 
     def add_document(self, document: Document, store_text: bool) -> None:
         """Store a document; its nodes stay. Without `store_text` only its hash."""
+        digest = document.hash
         if store_text:
             self._database.execute("DELETE FROM nodes WHERE node_id = ?", (document.id_,))
-            self.replace_document(document.id_, encode_document(document))
-        self.set_hash(document.id_, document.hash)
+            self.replace_document(document.id_, encode_document(document, digest))
+        self.set_hash(document.id_, digest)
 
     def document_row(self, ref_doc_id: str) -> DocumentRow | None:
         """What is stored of a document; None when nothing is."""

@@ -88,7 +88,7 @@ class SQLDocumentStore(AsyncDocumentStore):
         Raises:
             ConfigurationError: two nodes with one id, or a node id that another document has.
         """
-        self._writer.put_documents([NewDocument(document, nodes, embed_hashes if embed_hashes is not None else [None] * len(nodes))])
+        self._writer.put_documents([NewDocument(document, document.hash, nodes, embed_hashes if embed_hashes is not None else [None] * len(nodes))])
 
     def get_document(self, doc_id: str, raise_error: bool = True) -> BaseNode | None:
         """The document or node with this id.

@@ -109,16 +109,26 @@ class Inherited:
             raise _not_json(node, error) from error
 
     @classmethod
+    def of_document(cls, document: Document, digest: str) -> "Inherited":
+        """Of a document that is being written and whose hash is `digest`."""
+        text = document.text_resource.text if document.text_resource is not None else None
+        return cls(document.id_, document.metadata, {name: getattr(document, name) for name in _INHERITED}, digest, _sliceable(text))
+
+    @classmethod
     def from_row(cls, ref_doc_id: str, row: DocumentRow) -> "Inherited":
         """Of a document as it is stored; leave `row.text` None to read nodes rather than write them."""
         body: JsonDict = json.loads(row.body) if row.body else {}
         fields = {name: body.get(name, _defaults(Document)[name]) for name in _INHERITED}
-        text = row.text if row.text is not None and is_plain_text(row.text) and "\0" not in row.text else None
-        return cls(ref_doc_id, json.loads(row.metadata), fields, body.get("hash"), text)
+        return cls(ref_doc_id, json.loads(row.metadata), fields, body.get("hash"), _sliceable(row.text))
 
 
-def encode_document(document: Document) -> DocumentRow:
-    """The columns of a document; `decode_document` gives back an equal one.
+def _sliceable(text: str | None) -> str | None:
+    """The text, if SQLite counts its characters as Python does."""
+    return text if text is not None and is_plain_text(text) and "\0" not in text else None
+
+
+def encode_document(document: Document, digest: str) -> DocumentRow:
+    """The columns of a document whose hash is `digest`; `decode_document` gives back an equal one.
 
     Raises:
         ConfigurationError: something in it is not JSON (the message names the metadata key).
@@ -128,7 +138,7 @@ def encode_document(document: Document) -> DocumentRow:
     text = resource.pop("text") if resource else None
     metadata = _dumps(data.pop("metadata"), document)
     body = {name: value for name, value in data.items() if value != _defaults(Document).get(name, ...)}
-    return DocumentRow(text, metadata, _dumps({**body, "class": _known_class(document), "hash": document.hash}, document))
+    return DocumentRow(text, metadata, _dumps({**body, "class": _known_class(document), "hash": digest}, document))
 
 
 def decode_document(ref_doc_id: str, row: DocumentRow) -> Document:

@@ -33,9 +33,10 @@ class Found(NamedTuple):
 
 
 class NewDocument(NamedTuple):
-    """A document and the nodes it is cut into, with the hash of what each embeds."""
+    """A document, its hash, and the nodes it is cut into, with the hash of what each embeds."""
 
     document: Document
+    digest: str
     nodes: Sequence[BaseNode]
     embed_hashes: Sequence[str | None]
 
@@ -65,9 +66,9 @@ class NodeWriter:
         with self._database.transaction():
             self._database.executemany("DELETE FROM nodes WHERE ref_doc_id = ?", ((new.document.id_,) for new in documents))
             self._check_ids(documents)
-            rows = [encode_document(new.document) for new in documents]
-            self._database.executemany(UPSERT_DOCUMENT, ((new.document.id_, *row, new.document.hash) for new, row in zip(documents, rows, strict=True)))
-            self._database.executemany(_INSERT_NODE, _node_rows(documents, rows, first_row))
+            rows = ((new.document.id_, *encode_document(new.document, new.digest), new.digest) for new in documents)
+            self._database.executemany(UPSERT_DOCUMENT, rows)
+            self._database.executemany(_INSERT_NODE, _node_rows(documents, first_row))
 
     def _check_ids(self, documents: Sequence[NewDocument]) -> None:
         owner = {node.node_id: new.document.id_ for new in documents for node in new.nodes}
@@ -126,10 +127,10 @@ class NodeWriter:
         return places
 
 
-def _node_rows(documents: Sequence[NewDocument], rows: Sequence[DocumentRow], first_row: int | None) -> Iterable[tuple[object, ...]]:
+def _node_rows(documents: Sequence[NewDocument], first_row: int | None) -> Iterable[tuple[object, ...]]:
     number = first_row
-    for (document, nodes, embed_hashes), row in zip(documents, rows, strict=True):
-        inherited = Inherited.from_row(document.id_, row)
+    for document, digest, nodes, embed_hashes in documents:
+        inherited = Inherited.of_document(document, digest)
         for place, (node, embed_hash) in enumerate(zip(nodes, embed_hashes, strict=True)):
             yield (node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash, number)
             number = None if number is None else number + 1
