@@ -1,8 +1,6 @@
 """The command `advanced-rag`: index a folder, ask it, see why, without writing Python."""
 
 import contextlib
-import errno
-import logging
 import sys
 from collections.abc import Generator
 from dataclasses import asdict
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from llama_index_advanced_rag import cli_output
+from llama_index_advanced_rag import cli_maintenance, cli_output
+from llama_index_advanced_rag.cli_command import EXIT_PARTLY, AsJson, Debug, command
 from llama_index_advanced_rag.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -20,13 +19,12 @@ if TYPE_CHECKING:
     from llama_index_advanced_rag.index import CorpusIndex
 
 MODES = ("auto", "lexical", "dense", "hybrid", "hierarchical", "anchor", "graph", "vote", "community")
-EXIT_ERROR, EXIT_USAGE, EXIT_PARTLY, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="advanced-rag",
     help="Index a folder of documents, ask it, and see why each passage was found.\n\n"
     "Exit codes: 0 done; 1 error; 2 wrong usage; 3 done in part (index, update: a document could not be read or indexed; ask: the LLM failed, "
-    "so the answer quotes the documents); 130 interrupted, finished documents are kept.",
+    "so the answer quotes the documents; verify: something is wrong); 130 interrupted, finished documents are kept.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,8 +43,6 @@ LLMName = Annotated[
     str | None, typer.Option("--llm", help="LLM that writes the answer, as 'openai:MODEL' (key in OPENAI_API_KEY). Default: none, passages are quoted.")
 ]
 ApiBase = Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server for --llm, for example http://localhost:8000/v1.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Log more, and show the traceback of an error.")]
 
 
 @app.command()
@@ -59,7 +55,7 @@ def index(
     debug: Debug = False,
 ) -> None:
     """Make the index of a folder, or bring it up to date; unchanged text is not embedded again."""
-    with _command(as_json, debug) as output, _synced(docs, index_dir, language, embed_model) as update:
+    with command(as_json, debug) as output, _synced(docs, index_dir, language, embed_model) as update:
         _finish_update(output, update)
 
 
@@ -72,7 +68,7 @@ def update(
     debug: Debug = False,
 ) -> None:
     """Bring in what is new, changed or deleted in a folder; there must be an index already."""
-    with _command(as_json, debug) as output:
+    with command(as_json, debug) as output:
         _opened(docs, index_dir, None).close()
         with _synced(docs, index_dir, None, embed_model) as done:
             _finish_update(output, done)
@@ -95,7 +91,7 @@ def ask(
 ) -> None:
     """Answer a question from the documents, with citations."""
     question = _checked_question(question, mode)
-    with _command(as_json, debug) as output:
+    with command(as_json, debug) as output:
         from llama_index.core.base.response.schema import StreamingResponse
 
         _check_mode(mode)
@@ -125,7 +121,7 @@ def explain(
 ) -> None:
     """Show which passages are found for a question, and why: the rank, score and reason of every stage."""
     question = _checked_question(question, mode)
-    with _command(as_json, debug) as output:
+    with command(as_json, debug) as output:
         from llama_index_advanced_rag.trace import capture_trace
 
         _check_mode(mode)
@@ -138,37 +134,13 @@ def explain(
 @app.command()
 def info(docs: Docs = None, index_dir: IndexDir = None, as_json: AsJson = False, debug: Debug = False) -> None:
     """Show what an index holds."""
-    with _command(as_json, debug) as output, _opened(docs, index_dir, None) as opened:
+    with command(as_json, debug) as output, _opened(docs, index_dir, None) as opened:
         documents = [asdict(document) for document in opened.list_documents()]
         output.show({"index": opened.info(), "documents": documents}, cli_output.print_info)
 
 
-@contextlib.contextmanager
-def _command(as_json: bool, debug: bool) -> Generator[cli_output.Output, None, None]:
-    """Log to stderr, keep stdout for the result, and turn an error into one line."""
-    output = cli_output.Output(as_json=as_json)
-    logger = logging.getLogger("llama_index_advanced_rag")
-    before = logger.level, logger.propagate
-    logger.addHandler(output.log)
-    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
-    logger.propagate = False
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield output
-    except (typer.Exit, typer.Abort, typer.BadParameter):
-        raise
-    except KeyboardInterrupt as error:
-        output.remarks.print("interrupted; finished documents are kept, the same command goes on from there")
-        raise typer.Exit(EXIT_INTERRUPTED) from error
-    except Exception as error:
-        if debug or getattr(error, "errno", None) == errno.EPIPE:  # the reader of our output has gone, which typer ends quietly
-            raise
-        output.error(error)
-        raise typer.Exit(EXIT_ERROR) from error
-    finally:
-        logger.removeHandler(output.log)
-        logger.setLevel(before[0])
-        logger.propagate = before[1]
+app.command()(cli_maintenance.verify)
+app.command()(cli_maintenance.compact)
 
 
 def _checked_question(question: str, mode: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -45,8 +46,29 @@ class VerifyReport:
         return "\n".join([*lines, *(f"not checked: {line}" for line in self.unchecked)]) or "The index is sound."
 
 
-def verify(corpus: Corpus, *, repair: bool = False, embed: Embed) -> VerifyReport:
-    """Check files, rows, nodes and an external vector store against each other; see `CorpusIndex.verify`."""
+def check_folder(folder: Path) -> VerifyReport:
+    """Check an index that may be too damaged to be opened; nothing is changed.
+
+    Raises:
+        IndexNotFoundError: there is none.
+        IndexFormatError: the database cannot even be opened.
+        ConfigurationError: its vectors are in an external vector store, which is needed too.
+    """
+    corpus = Corpus.open(folder, read_only=True, unread=True)
+    try:
+        return verify(corpus)
+    finally:
+        corpus.close()
+
+
+def verify(corpus: Corpus, *, repair: bool = False, embed: Embed | None = None) -> VerifyReport:
+    """Check files, rows, nodes and an external vector store against each other; see `CorpusIndex.verify`.
+
+    Args:
+        corpus: what is checked.
+        repair: mend it.
+        embed: makes the vectors that are lost; needed to repair.
+    """
     report = VerifyReport()
     with corpus.database.alone():
         report.problems += _database_problems(corpus)
@@ -54,7 +76,7 @@ def verify(corpus: Corpus, *, repair: bool = False, embed: Embed) -> VerifyRepor
             report.unchecked.append("The other files cannot be judged by a damaged 'corpus.sqlite'. Restore a copy of the folder, or build it anew.")
             return report
         report.problems += _file_problems(corpus) or _row_problems(corpus)
-        if repair and report.problems:
+        if repair and report.problems and embed is not None:
             rebuild_rows(corpus, report, embed)
     if corpus.external is not None:
         _verify_external(corpus, corpus.external, report, repair=repair)

@@ -296,3 +296,50 @@ def test_each_example_question_is_answered_from_the_right_passage(example_index,
     question = json.loads(line)
     answer = call_json("ask", question["question"], "--index-dir", example_index)
     assert any(question["phrase"] in citation["passage"] and citation["file"] == question["file"] for citation in answer["citations"]), answer["answer"]
+
+
+def test_verify_says_what_is_damaged_and_repairs_it(docs, embedding):
+    call_json("index", docs)
+    assert "The index is sound." in call("verify", docs).stdout
+    file = docs / ".advanced-rag" / "vectors-1.bin"
+    file.write_bytes(bytes(len(file.read_bytes())))
+    for folder in (docs, docs / ".advanced-rag"):
+        result = call("verify", folder)
+        assert (result.exit_code, "Traceback" in result.stderr) == (3, False)
+        assert "wrong: The file 'vectors-1.bin' is damaged at rows 0 to 1." in result.stdout
+    facts = json.loads(call("verify", docs, "--json").stdout)
+    assert (facts["ok"], len(facts["problems"]), facts["repaired"]) == (False, 1, [])
+    embedding.texts.clear()
+    result = call("verify", docs, "--repair")
+    assert result.exit_code == 0, result.stderr
+    assert "2 vectors were made again" in result.stdout
+    assert len(embedding.texts) == 2
+    assert call_json("verify", docs)["ok"]
+    assert call_json("ask", "What does the red fox eat?", "--docs", docs)["citations"]
+
+
+def test_verify_of_a_file_without_which_nothing_opens(docs):
+    call_json("index", docs)
+    (docs / ".advanced-rag" / "rows-1.bin").unlink()
+    result = call("verify", docs)
+    assert (result.exit_code, "'rows-1.bin' of this index is missing" in result.stdout) == (3, True)
+    assert call("verify", docs, "--repair").exit_code == 0
+    assert call_json("verify", docs)["ok"]
+
+
+def test_compact_gives_space_back(docs):
+    call_json("index", docs)
+    (docs / "cats.txt").unlink()
+    call_json("update", "--docs", docs)
+    facts = call_json("compact", docs)
+    assert (facts["before"]["dead_rows"], facts["after"]["dead_rows"], facts["after"]["rows"]) == (1, 0, 1)
+    assert facts["after"]["vector_bytes"] < facts["before"]["vector_bytes"]
+    assert "0 dead rows removed, 1 rows kept; vectors 256 -> 256 bytes" in call("compact", docs).stdout
+    assert "mice" in call_json("ask", "What does the red fox eat?", "--docs", docs)["answer"]
+
+
+def test_looking_after_what_is_no_index_is_an_error(tmp_path):
+    for command in ("verify", "compact"):
+        result = call(command, tmp_path)
+        assert result.exit_code == 1
+        assert "There is no index in the folder" in result.stderr.splitlines()[-1]
