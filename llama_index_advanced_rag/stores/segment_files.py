@@ -4,6 +4,7 @@ A file knows nothing of what is committed: how many rows count, and their checks
 transaction as what they belong to. Rows beyond that were never committed; they are ignored and overwritten.
 """
 
+import contextlib
 import os
 import zlib
 from collections.abc import Sequence
@@ -148,7 +149,8 @@ def write_arrays(path: Path, arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
         _sync_folder(path.parent)
         return file_checksum(path)
     except OSError as error:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what stays is reclaimed by a later update
+            path.unlink(missing_ok=True)
         raise _refused(path, error) from error
 
 
