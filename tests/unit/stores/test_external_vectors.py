@@ -81,8 +81,9 @@ def test_a_failure_of_the_store_leaves_the_note_and_the_next_change_deletes_firs
 
 
 def test_a_failure_before_the_store_leaves_the_notes_as_they_were(caplog: pytest.LogCaptureFixture):
-    database = CorpusDatabase(None)
-    external = ExternalVectors(database, Recorder(broken=True))
+    database, store = CorpusDatabase(None), Recorder()
+    external = ExternalVectors(database, store)
+    store.broken = True
     with pytest.raises(VectorStoreError), change(external, database, ["first"]) as announced:
         announced.replace([node("a")], VECTOR)
     caplog.clear()
