@@ -42,7 +42,7 @@ TARGETS = {
     "hybrid retrieve() against the limit": Target(1.6),
     **{f"filtered by {name} against unfiltered": Target(1.0) for name in ("==", "in", "range", "any", "all")},
     **{f"filtered by {name} against unfiltered": Target(3.0) for name in ("contains", "text_match")},
-    "build from documents against bm25s": Target(1.0, sizes=_AT_100K),
+    "build from ready nodes against bm25s": Target(1.0, sizes=_AT_100K),
     "open and first query against stock": Target(50, at_least=True, sizes=_AT_100K),
     "insert one document against a rebuild": Target(0.01),
     "delete one document against a rebuild": Target(0.01),

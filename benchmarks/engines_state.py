@@ -42,7 +42,9 @@ def build_ours(folder: Path, size: int, vectors: Vectors, *, ready_nodes: bool =
         done += len(chunk)
         if ready_nodes:
             nodes = [node_of(item) for item in chunk]
-            elapsed += timed(lambda nodes=nodes: index.insert_nodes(nodes))
+            for node, vector in zip(nodes, vectors[done - len(chunk) : done], strict=True):
+                node.embedding = vector.tolist()
+            elapsed += timed(lambda nodes=nodes: index.insert_nodes(nodes, use_embeddings=True))
         else:
             elapsed += timed(lambda chunk=chunk: index.apply(added=chunk))
             if len(index.last_report.added) != len(chunk):

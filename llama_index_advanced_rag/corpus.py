@@ -3,16 +3,16 @@
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
+from llama_index_advanced_rag.corpus_writes import PreparedDocument, ReadyNodes, Vector
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.corpus_postings import CorpusPostings
 from llama_index_advanced_rag.stores.database import CorpusDatabase
@@ -31,27 +31,6 @@ from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 from llama_index_advanced_rag.stores.vector_checks import checked_vectors
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
-
-Vector = NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyNodes:
-    """Nodes ready to be stored; in the same order the text that is embedded and searched of each, its hash and its term counts."""
-
-    nodes: Sequence[BaseNode]
-    texts: Sequence[str]
-    embed_hashes: Sequence[str]
-    term_counts: Sequence[Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedDocument:
-    """One document ready to be stored: its hash, and the nodes it is cut into."""
-
-    document: Document
-    digest: str
-    ready: ReadyNodes
 
 
 class Corpus:

@@ -19,12 +19,12 @@ from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unkno
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
-from llama_index_advanced_rag.errors import ConfigurationError, IndexNotFoundError
+from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.searchable import SearchableIndex
 from llama_index_advanced_rag.storage_view import (
     check_new_place,
     holds_index,
-    holds_stock_index,
+    index_folder,
     read_index_struct,
     remove_index,
     storage_view,
@@ -147,7 +147,7 @@ class CorpusIndex(SearchableIndex):
             storage_context: not used; the index has stores of its own (give `persist_dir` and `vector_store` instead).
             show_progress: draw a progress bar.
             callback_manager: LlamaIndex callbacks.
-            transformations: make the nodes with these instead of our chunks.
+            transformations: in place of our chunks.
             overwrite: when `persist_dir` holds an index already, make it hold exactly these documents; what is unchanged is kept.
             **kwargs: the other arguments of the constructor.
 
@@ -236,7 +236,7 @@ class CorpusIndex(SearchableIndex):
             ConfigurationError: `transformations` are given for an index that was built without.
             EmbeddingMismatchError: it was built with another embedding model.
         """
-        corpus = Corpus.open(_checked_folder(persist_dir), read_only=read_only, vector_store=vector_store)
+        corpus = Corpus.open(index_folder(persist_dir), read_only=read_only, vector_store=vector_store)
         try:
             index = cls.__new__(cls)
             index._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)  # noqa: SLF001
@@ -261,7 +261,7 @@ class CorpusIndex(SearchableIndex):
             IndexNotFoundError: there is no index in the folder.
             IndexFormatError: the database itself is damaged.
         """
-        corpus = Corpus.open(_checked_folder(persist_dir), vector_store=vector_store, unread=True)
+        corpus = Corpus.open(index_folder(persist_dir), vector_store=vector_store, unread=True)
         try:
             index = cls.__new__(cls)
             index._setup(corpus, embed_model, None, None, show_progress=False, callback_manager=None)  # noqa: SLF001
@@ -286,19 +286,3 @@ def _write_signposts(folder: Path, corpus: Corpus) -> None:
     except BaseException:
         corpus.close()
         raise
-
-
-def _checked_folder(persist_dir: str | Path) -> Path:
-    folder = Path(persist_dir)
-    if not holds_index(folder):
-        raise _not_found(folder)
-    return folder
-
-
-def _not_found(folder: Path) -> IndexNotFoundError:
-    if holds_stock_index(folder):
-        return IndexNotFoundError(
-            f"The folder {str(folder)!r} holds an index of LlamaIndex's own, not of this package. Open it with load_index_from_storage, "
-            "or build one here with CorpusIndex.from_documents(documents, persist_dir=...) in another folder."
-        )
-    return IndexNotFoundError(f"There is no index in the folder {str(folder)!r}. Build one with CorpusIndex.from_documents(documents, persist_dir=...).")

@@ -3,28 +3,26 @@
 The work is written once, as a generator that asks for embeddings; `embeddings.requests` answers it, sync or async.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import MappingProxyType
 
-import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import run_transformations
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TransformComponent
 
-from llama_index_advanced_rag.corpus import Corpus, PreparedDocument, ReadyNodes, Vector
-from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked, embed
+from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.corpus_writes import PreparedDocument, ReadyNodes, Vector
+from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, VectorStoreError
+from llama_index_advanced_rag.ready_nodes import REQUEST_TEXTS, ready_nodes
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
 BATCH_NODES = 256
 MOST_BATCH_NODES = 16384
 QUICK_S = 0.5
-REQUEST_TEXTS = 256
 FAILURES_IN_A_ROW = 3
 SAMPLE_TEXTS = 50
 
@@ -215,70 +213,6 @@ class ChangeRun:
             ref_doc_id = item.document.id_
             (self.report.updated if ref_doc_id in self.stored else self.report.added).append(ref_doc_id)
         self.on_progress(len(batch), "")
-
-
-def embedding_text(node: BaseNode) -> str:
-    """The text of a node that is embedded and searched by words: its embed-visible metadata in front of its content."""
-    return node.get_content(metadata_mode=MetadataMode.EMBED)
-
-
-def content_hash(text: str) -> str:
-    """The key under which the vector of a text is stored."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def embed_nodes(corpus: Corpus, model: BaseEmbedding, ready: ReadyNodes, *, use_embeddings: bool = False) -> dict[str, Vector]:
-    """Vectors of ready nodes by embedding hash; known texts are not embedded again.
-
-    Args:
-        corpus: knows the texts it holds.
-        model: embeds the others.
-        ready: the nodes.
-        use_embeddings: take the embeddings that nodes carry as the model's own.
-
-    Raises:
-        ConfigurationError: the model gave unusable vectors.
-        Exception: that of the model, as it was.
-    """
-    vectors = dict[str, Vector]()
-    if use_embeddings:
-        vectors = {digest: _carried(node) for node, digest in zip(ready.nodes, ready.embed_hashes, strict=True) if node.embedding is not None}
-    vectors.update(corpus.vectors_by_hash(ready.embed_hashes))
-    missing = {digest: text for text, digest in zip(ready.texts, ready.embed_hashes, strict=True) if digest not in vectors}
-    vectors.update(zip(missing, embed_all(model, list(missing.values())), strict=True))
-    return vectors
-
-
-def ready_nodes(corpus: Corpus, nodes: Sequence[BaseNode]) -> ReadyNodes:
-    """The nodes with what is embedded and searched of them."""
-    texts = [embedding_text(node) for node in nodes]
-    return ReadyNodes(nodes, texts, [content_hash(text) for text in texts], [corpus.postings.term_counts(text) for text in texts])
-
-
-def _carried(node: BaseNode) -> Vector:
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused
-        vector = np.asarray(node.embedding, dtype=np.float32).reshape(-1)
-    if not np.isfinite(vector).all() or not vector.any():
-        what = "is zero, which has no direction" if np.isfinite(vector).all() else "has NaN or infinite values"
-        raise ConfigurationError(f"The embedding that the node {node.node_id!r} carries {what}. Embed it again, or remove it: node.embedding = None.")
-    return vector
-
-
-def embed_all(model: BaseEmbedding, texts: Sequence[str]) -> list[Vector]:
-    """Vectors of texts, a bounded number a call.
-
-    Raises:
-        ConfigurationError: the model gave unusable vectors.
-        Exception: that of the model, as it was.
-    """
-    vectors: list[Vector] = []
-    for start in range(0, len(texts), REQUEST_TEXTS):
-        asked = list(texts[start : start + REQUEST_TEXTS])
-        answer = checked(embed(model, asked), len(asked))
-        if isinstance(answer, Exception):
-            raise answer
-        vectors += answer
-    return vectors
 
 
 def _owned(node: BaseNode, document: Document) -> BaseNode:

@@ -7,7 +7,7 @@ from llama_index.core.schema import BaseNode
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag._concurrency import in_thread
-from llama_index_advanced_rag.indexing import embed_all, embedding_text
+from llama_index_advanced_rag.ready_nodes import embed_all, embedding_text
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.updatable import UpdatableIndex
 from llama_index_advanced_rag.verification import VerifyReport, verify

@@ -91,6 +91,27 @@ def holds_stock_index(folder: Path) -> bool:
     return bool(stored) and _SIGNPOST.encode() not in stored
 
 
+def index_folder(persist_dir: str | Path) -> Path:
+    """The folder of an index that exists.
+
+    Raises:
+        IndexNotFoundError: there is none.
+    """
+    folder = Path(persist_dir)
+    if not holds_index(folder):
+        raise _not_found(folder)
+    return folder
+
+
+def _not_found(folder: Path) -> IndexNotFoundError:
+    if holds_stock_index(folder):
+        return IndexNotFoundError(
+            f"The folder {str(folder)!r} holds an index of LlamaIndex's own, not of this package. Open it with load_index_from_storage, "
+            "or build one here with CorpusIndex.from_documents(documents, persist_dir=...) in another folder."
+        )
+    return IndexNotFoundError(f"There is no index in the folder {str(folder)!r}. Build one with CorpusIndex.from_documents(documents, persist_dir=...).")
+
+
 def check_new_place(persist_dir: str | Path) -> Path:
     """The folder of a new index, which would replace nothing there.
 

@@ -16,7 +16,8 @@ from llama_index_advanced_rag.embeddings.requests import adrive, drive
 from llama_index_advanced_rag.embeddings.window import embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
-from llama_index_advanced_rag.indexing import BATCH_NODES, MOST_BATCH_NODES, ChangeRun, embed_nodes, ready_nodes
+from llama_index_advanced_rag.indexing import BATCH_NODES, MOST_BATCH_NODES, ChangeRun
+from llama_index_advanced_rag.ready_nodes import embed_nodes, ready_nodes
 from llama_index_advanced_rag.stored_index import StoredIndex
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.update_report import UpdateReport

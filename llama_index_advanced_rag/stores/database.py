@@ -7,18 +7,18 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
 from typing_extensions import Self
 
-from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexFormatError, IndexNotCopiedError, StorageError
-from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, STATEMENTS
+from llama_index_advanced_rag.errors import ConfigurationError, IndexClosedError, IndexNotCopiedError, StorageError
+from llama_index_advanced_rag.stores.database_schema import APPLICATION_ID, FORMAT_VERSION, STATEMENTS, check_format
 from llama_index_advanced_rag.stores.sqlite_file import (
     bound_parameters,
     connect_file,
     connect_memory,
     damage_reported,
+    inode_of,
     no_index,
     read_only_error,
     storage_error,
@@ -26,7 +26,6 @@ from llama_index_advanced_rag.stores.sqlite_file import (
 from llama_index_advanced_rag.trace import report
 
 FILE_NAME = "corpus.sqlite"
-_REBUILD = "Give another folder, or delete this one and build the index again with CorpusIndex.from_documents(...)."
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -46,8 +45,8 @@ class CorpusDatabase:
 
     Args:
         path: the folder; None keeps everything in memory.
-        read_only: open an existing file and refuse writes. Works on a read-only folder: when SQLite cannot place its
-            side files there, the file is read as it stands, and changes another process makes meanwhile are not seen.
+        read_only: open an existing file and refuse writes. In a folder where SQLite cannot place its side files, the file is
+            read as it stands, and changes another process makes meanwhile are not seen.
         create: make folder and file where they are missing.
         first_meta: what `get_meta` gives in a file that is made now; a file that exists keeps its own.
 
@@ -75,7 +74,7 @@ class CorpusDatabase:
         self._closed = False
         self._connection = self._connect(create)
         self._finalizer = weakref.finalize(self, self._connection.close)
-        self._inode = self._current_inode()
+        self._inode = inode_of(self._file())
         try:
             self._prepare(create=create or path is None, first_meta=first_meta or {})
         except BaseException:
@@ -122,7 +121,7 @@ class CorpusDatabase:
             with self.transaction():
                 if self._is_empty():
                     self._create_schema(first_meta)
-        self._check_format()
+        check_format(self._pragma("application_id"), lambda: self.get_meta("format_version"), FILE_NAME)
         if not self._read_only:
             self._use_write_ahead_log()
 
@@ -136,27 +135,10 @@ class CorpusDatabase:
         for key, value in {**first_meta, "format_version": FORMAT_VERSION}.items():
             self.set_meta(key, value)
 
-    def _check_format(self) -> None:
-        application = self._pragma("application_id")
-        if application != APPLICATION_ID:
-            raise IndexFormatError(
-                f"The {FILE_NAME!r} in this folder belongs to another application (id {application:#x}, expected {APPLICATION_ID:#x}). Give another folder."
-            )
-        version = self.get_meta("format_version")
-        if version != FORMAT_VERSION:
-            raise IndexFormatError(f"This index has format version {version!r}, and this release reads version {FORMAT_VERSION}. {_REBUILD}")
-
     def _use_write_ahead_log(self) -> None:
         mode = self._run("PRAGMA journal_mode = WAL")[0][0]
         if self._path is not None and mode != "wal":
             report("warning", f"This disk does not support SQLite's write-ahead log (journal mode {mode!r}): readers wait while the index is being written.")
-
-    def _current_inode(self) -> tuple[int, int] | None:
-        try:
-            status = None if self._path is None else self._file().stat()
-        except OSError:
-            return (-1, -1)
-        return None if status is None else (status.st_dev, status.st_ino)
 
     @contextmanager
     def transaction(self, *, first: Callable[[], object] = lambda: None) -> Generator[None, None, None]:
@@ -214,7 +196,7 @@ class CorpusDatabase:
             self._run(statement)
 
     def _check_file(self) -> None:
-        if self._current_inode() != self._inode and not self._closed:
+        if self._path is not None and inode_of(self._file()) != self._inode and not self._closed:
             raise StorageError(f"The {FILE_NAME!r} of this index was deleted or replaced while it was open. Close this index and open it again.")
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
@@ -234,12 +216,9 @@ class CorpusDatabase:
 
     def query_in(self, sql: str, values: Sequence[Any], *, batch_size: int = 500) -> list[Row]:
         """All rows of a SELECT whose `{}` stands for the values, asked for in batches (`... WHERE node_id IN ({})`)."""
-        rows: list[Row] = []
+        batches = [values[start : start + batch_size] for start in range(0, len(values), batch_size)]
         with self._lock:
-            for start in range(0, len(values), batch_size):
-                batch = values[start : start + batch_size]
-                rows += self._run(sql.format(",".join("?" * len(batch))), batch)
-        return rows
+            return [row for batch in batches for row in self._run(sql.format(",".join("?" * len(batch))), batch)]
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         return self._guarded(lambda: self._connection.execute(sql, bound_parameters(parameters)).fetchall())
@@ -315,5 +294,5 @@ class CorpusDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,5 +1,9 @@
 """The tables of a corpus file. A change here is a new format version."""
 
+from collections.abc import Callable
+
+from llama_index_advanced_rag.errors import IndexFormatError
+
 FORMAT_VERSION = 2
 APPLICATION_ID = 0x41524147  # "ARAG"
 
@@ -20,3 +24,21 @@ STATEMENTS = (
     """CREATE TRIGGER node_replaced AFTER UPDATE OF row ON nodes WHEN OLD.row IS NOT NULL AND OLD.row IS NOT NEW.row
         BEGIN INSERT INTO dead (row) VALUES (OLD.row); END""",
 )
+
+
+def check_format(application: int, version: Callable[[], object], file_name: str) -> None:
+    """Refuse a file that is not ours, or of another version.
+
+    Raises:
+        IndexFormatError: it is; the message says what to do.
+    """
+    if application != APPLICATION_ID:
+        raise IndexFormatError(
+            f"The {file_name!r} in this folder belongs to another application (id {application:#x}, expected {APPLICATION_ID:#x}). Give another folder."
+        )
+    found = version()
+    if found != FORMAT_VERSION:
+        raise IndexFormatError(
+            f"This index has format version {found!r}, and this release reads version {FORMAT_VERSION}. "
+            "Give another folder, or delete this one and build the index again with CorpusIndex.from_documents(...)."
+        )

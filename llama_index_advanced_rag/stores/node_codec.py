@@ -13,18 +13,16 @@ from llama_index.core.schema import (
     ImageDocument,
     ImageNode,
     IndexNode,
-    MediaResource,
     Node,
     NodeRelationship,
     ObjectType,
-    RelatedNodeInfo,
     TextNode,
 )
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.lossless_text import is_plain_text
+from llama_index_advanced_rag.stores.node_fields import JsonDict, fields_of
 
-JsonDict = dict[str, Any]
 _SIMPLE = (str, int, bool, type(None))
 
 _CLASSES: dict[str, type[BaseNode]] = {kind.__name__: kind for kind in (TextNode, IndexNode, ImageNode, Node, Document, ImageDocument)}
@@ -133,7 +131,7 @@ def encode_document(document: Document, digest: str) -> DocumentRow:
     Raises:
         ConfigurationError: something in it is not JSON (the message names the metadata key).
     """
-    data = _fields_of(document)
+    data = fields_of(document)
     resource = data.get("text_resource")
     text = resource.pop("text") if resource else None
     metadata = _dumps(data.pop("metadata"), document)
@@ -160,7 +158,7 @@ def encode_node(node: BaseNode, inherited: Inherited, *, keep_embedding: bool) -
         ConfigurationError: something in it is not JSON (the message names the metadata key).
     """
     kind = _known_class(node)
-    data = _fields_of(node)
+    data = fields_of(node)
     text = data.pop("text", None)
     start, end = data.pop("start_char_idx", None), data.pop("end_char_idx", None)
     if inherited.text is not None and isinstance(text, str) and _is_slice(inherited.text, start, end, text):
@@ -207,46 +205,6 @@ def _known_class(node: BaseNode) -> str:
         if _CLASSES.get(kind.__name__) is kind:
             return kind.__name__
     raise ConfigurationError(f"Node {node.node_id!r} is a {type(node).__name__}, expected one of {sorted(_CLASSES)} or a class that inherits one of them.")
-
-
-def _fields_of(node: BaseNode) -> JsonDict:
-    """What LlamaIndex's `to_dict` gives, without id and class name; plain nodes, the usual ones, are read without its detour over pydantic."""
-    if type(node) is TextNode:
-        return _plain_fields(node)
-    if type(node) is Document and not any((node.image_resource, node.audio_resource, node.video_resource)):
-        text = node.text_resource
-        if text is None or (text.data is None and text.embeddings is None and text.path is None and text.url is None):
-            resource = None if text is None else {"embeddings": None, "text": text.text, "path": None, "url": None, "mimetype": text.mimetype}
-            return {**_plain_fields(node), "text_resource": resource}
-    return _all_fields(node)
-
-
-def _plain_fields(node: BaseNode) -> JsonDict:
-    fields = dict(node.__dict__)
-    del fields["id_"]
-    fields["relationships"] = {
-        kind.value: _relation(related) if isinstance(related, RelatedNodeInfo) else [_relation(one) for one in related]
-        for kind, related in node.relationships.items()
-    }
-    return fields
-
-
-def _relation(related: RelatedNodeInfo) -> JsonDict:
-    kind = related.node_type.value if isinstance(related.node_type, ObjectType) else related.node_type
-    return {"node_id": related.node_id, "node_type": kind, "metadata": related.metadata, "hash": related.hash}
-
-
-def _all_fields(node: BaseNode) -> JsonDict:
-    try:
-        data = node.to_dict()
-    except ValueError as error:
-        raise ConfigurationError(f"Node {node.node_id!r} cannot be stored: {error}. Remove what is not JSON from it.") from error
-    for name in ("text_resource", "image_resource", "audio_resource", "video_resource"):
-        resource = getattr(node, name, None)
-        if isinstance(resource, MediaResource) and resource.data is not None:
-            data[name]["data"] = resource.data.decode("ascii")  # base64; LlamaIndex leaves it out
-    left_out = ("id_", "class_name", "text") if isinstance(node, Document) else ("id_", "class_name")
-    return {name: value for name, value in data.items() if name not in left_out}
 
 
 def _is_slice(document_text: str, start: int | None, end: int | None, text: str) -> bool:

@@ -18,6 +18,7 @@ from llama_index_advanced_rag.stores.filter_columns import FilterColumns
 from llama_index_advanced_rag.stores.postings_view import PostingsView
 from llama_index_advanced_rag.stores.row_generation import KINDS, ROWS, VECTORS, RowGeneration, file_name
 from llama_index_advanced_rag.stores.row_manifest import Manifest, RowManifest, SegmentFile
+from llama_index_advanced_rag.stores.row_merging import tail_to_merge
 from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import Mask, Positions
 from llama_index_advanced_rag.stores.segment_files import map_arrays, write_arrays
@@ -26,7 +27,6 @@ from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetr
 
 POSTINGS, ORDER = "postings", "order"
 _ATTEMPTS = 5
-_FAN_IN = 8
 _NEVER = (-1, -1)
 _NO_ORDER = np.empty(0, dtype=np.int32)
 
@@ -272,26 +272,6 @@ class RowFiles:
         for path in filter(None, map(self.path, names)):
             with contextlib.suppress(PermissionError):  # a system that keeps mapped files: the next writer comes again
                 path.unlink(missing_ok=True)
-
-
-def tail_to_merge(sizes: Sequence[int]) -> int:
-    """How many of the segments before the last one are merged with it, so that there are at most seven of each order of magnitude (base 8).
-
-    Example:
-        >>> tail_to_merge([64, 1, 1, 1]), tail_to_merge([1] * 8), tail_to_merge([8] * 7 + [1] * 8)
-        (0, 7, 14)
-    """
-    merged, total = 0, sizes[-1]
-    while True:
-        before = sizes[: len(sizes) - 1 - merged]
-        alike = next((place for place, size in enumerate(reversed(before)) if _magnitude(size) > _magnitude(total)), len(before))
-        if alike < _FAN_IN - 1:
-            return merged
-        merged, total = merged + alike, total + sum(before[len(before) - alike :])
-
-
-def _magnitude(size: int) -> int:
-    return (size.bit_length() - 1) // 3
 
 
 def _alive(before: Mask | None, n_rows: int, dead: Positions) -> Mask | None:

@@ -91,6 +91,15 @@ def damage_reported(kind: FileKind = INDEX) -> Generator[None, None, None]:
         raise IndexFormatError(f"The file of this {kind.thing} is damaged: a row cannot be read ({type(error).__name__}: {error}). {kind.rebuild}") from error
 
 
+def inode_of(file: Path) -> tuple[int, int]:
+    """What tells one file from another of the same name; (-1, -1) for one that is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return (-1, -1)
+    return (status.st_dev, status.st_ino)
+
+
 def no_index(folder: Path | None, file_name: str) -> IndexNotFoundError:
     """The error of a folder without an index."""
     return IndexNotFoundError(

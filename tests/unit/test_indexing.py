@@ -14,7 +14,8 @@ from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.requests import adrive, checked, drive
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.indexing import BATCH_NODES, FAILURES_IN_A_ROW, ChangeRun, content_hash, embed_nodes, ready_nodes
+from llama_index_advanced_rag.indexing import BATCH_NODES, FAILURES_IN_A_ROW, ChangeRun
+from llama_index_advanced_rag.ready_nodes import content_hash, embed_nodes, ready_nodes
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.update_report import UpdateReport
