@@ -130,8 +130,9 @@ def _verify_external(corpus: Corpus, external: ExternalVectors, report: VerifyRe
     if missing:
         report.problems.append(f"{name} lacks {len(missing)} nodes of this index, {missing[0]!r} for one.")
     if repair and (pending or missing):
-        n_nodes = _mend(corpus, external, pending) + _fill(corpus, external, missing)
-        report.repaired.append(f"{n_nodes} nodes were written to {name} again, from vectors kept here.")
+        mended = _mend(corpus, external, pending)
+        n_filled = _fill(corpus, external, [node_id for node_id in missing if node_id not in mended])
+        report.repaired.append(f"{len(mended) + n_filled} nodes were written to {name} again, from vectors kept here.")
 
 
 def _missing(corpus: Corpus, store: BasePydanticVectorStore, report: VerifyReport) -> list[str]:
@@ -151,16 +152,16 @@ def _missing(corpus: Corpus, store: BasePydanticVectorStore, report: VerifyRepor
     return missing
 
 
-def _mend(corpus: Corpus, external: ExternalVectors, pending: Sequence[Pending]) -> int:
-    """Write again what a change that was cut off may have left different; how many nodes."""
-    n_nodes = 0
+def _mend(corpus: Corpus, external: ExternalVectors, pending: Sequence[Pending]) -> set[str]:
+    """Write again what a change that was cut off may have left different; the ids of the nodes."""
+    mended: set[str] = set()
     for batch in _batches(pending):
         ref_doc_ids, node_ids = [ref_doc_id for ref_doc_id, _ in batch if ref_doc_id], [node_id for _, node_id in batch if node_id]
         with external.announced(ref_doc_ids, node_ids) as change, corpus.rows.change(), change:
             nodes = {node.node_id: node for node in [*corpus.nodes_of_documents(ref_doc_ids), *corpus.get_nodes(node_ids)]}
             change.replace(list(nodes.values()), corpus.vectors_of_nodes(list(nodes)))
-        n_nodes += len(nodes)
-    return n_nodes
+        mended.update(nodes)
+    return mended
 
 
 def _fill(corpus: Corpus, external: ExternalVectors, missing: Sequence[str]) -> int:

@@ -151,7 +151,7 @@ class ExternalChange:
             call()
         except Exception as error:
             raise VectorStoreError(
-                f"{type(self._store).__name__} failed to {what}: {type(error).__name__}: {' '.join(str(error).split())} Nothing has changed in this index. "
+                f"{type(self._store).__name__} failed to {what} ({type(error).__name__}: {' '.join(str(error).split())}). Nothing has changed in this index. "
                 "When the vector store works again, repeat the update, or call index.verify(repair=True)."
             ) from error
 

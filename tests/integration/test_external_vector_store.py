@@ -204,6 +204,30 @@ def test_lost_store_is_filled_from_here(tmp_path: Path, caplog: pytest.LogCaptur
     close(store)
 
 
+def test_files_and_store_are_damaged_at_once(tmp_path: Path) -> None:
+    store, folder, model = SimpleVectorStore(), tmp_path / "index", DeterministicEmbedding()
+    with build(persist_dir=folder, vector_store=store) as index, failing(store, "add", after=1), pytest.raises(VectorStoreError):
+        index.update_ref_doc(documents(CHANGED)[0])
+    vectors = next(file for file in folder.iterdir() if "vectors" in file.name)
+    content = bytearray(vectors.read_bytes())
+    content[40] ^= 255
+    vectors.write_bytes(content)
+    report = CorpusIndex.repair(folder, vector_store=store, embed_model=model)
+    assert [line.split(" is ")[0] for line in report.problems[:1]] == [f"The file {vectors.name!r}"]
+    assert "was cut off" in report.problems[1]
+    assert len(model.texts) > 0  # only what is lost here is embedded again
+    with CorpusIndex.load(folder, vector_store=store, embed_model=model) as index:
+        assert index.verify().ok
+        index.compact()
+        assert held(store) == our_ids(index)
+        assert_same_answers(index, texts())
+        index.persist(tmp_path / "copy")
+    other = FlatVectorStore()
+    with CorpusIndex.load(tmp_path / "copy", vector_store=other, embed_model=model) as index:
+        assert index.verify(repair=True).repaired == [f"{len(our_ids(index))} nodes were written to FlatVectorStore again, from vectors kept here."]
+        assert_same_answers(index, texts())
+
+
 class BrokenError(RuntimeError):
     pass
 
@@ -237,7 +261,10 @@ CHANGED = {"fox.txt": "The fox is silver now. It sleeps by day. Nobody has seen 
 def test_failure_between_the_two_is_known_and_mended(store: BasePydanticVectorStore, method: str, after: int | None, caplog: pytest.LogCaptureFixture) -> None:
     model = DeterministicEmbedding()
     index = build(vector_store=store, embed_model=model)
-    with failing(store, method, after=after), pytest.raises(VectorStoreError, match="failed to .*BrokenError: the connection was lost"):
+    with (
+        failing(store, method, after=after),
+        pytest.raises(VectorStoreError, match=r"failed to .* \(BrokenError: the connection was lost\)\. Nothing has changed"),
+    ):
         index.update_ref_doc(documents(CHANGED)[0])
     assert index.last_report.skipped[0].ref_doc_id == "fox.txt"
     assert [info.hash for info in index.list_documents()] == [info.hash for info in build().list_documents()]

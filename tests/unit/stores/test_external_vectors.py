@@ -68,7 +68,7 @@ def test_a_failure_of_the_store_leaves_the_note_and_the_next_change_deletes_firs
     database, store = CorpusDatabase(None), Recorder()
     external = ExternalVectors(database, store)
     store.broken = True
-    said = r"Recorder failed to add 1 nodes: ConnectionError: no route to host.*verify\(repair=True\)"
+    said = r"Recorder failed to add 1 nodes .ConnectionError: no route to host.*verify\(repair=True\)"
     with pytest.raises(VectorStoreError, match=said) as raised, change(external, database, ["doc"]) as announced:
         announced.replace([node("a")], VECTOR)
     assert isinstance(raised.value.__cause__, ConnectionError)
