@@ -40,11 +40,11 @@ def documents(contents: Texts) -> list[Document]:
 
 
 def qdrant_store(path: Path | None = None) -> BasePydanticVectorStore:
-    client = pytest.importorskip("qdrant_client", reason="llama-index-vector-stores-qdrant (dependency group `test`) is not installed")
-    from llama_index.vector_stores.qdrant import QdrantVectorStore
+    qdrant = pytest.importorskip("llama_index.vector_stores.qdrant", reason="llama-index-vector-stores-qdrant (dependency group `test`) is not installed")
+    from qdrant_client import QdrantClient
 
-    made = client.QdrantClient(":memory:") if path is None else client.QdrantClient(path=str(path))
-    return QdrantVectorStore("corpus", client=made, index_doc_id=False)  # the local mode knows no such indexes and warns
+    made = QdrantClient(":memory:") if path is None else QdrantClient(path=str(path))
+    return qdrant.QdrantVectorStore("corpus", client=made, index_doc_id=False)  # the local mode knows no such indexes and warns
 
 
 STORES: dict[str, Callable[[], BasePydanticVectorStore]] = {"qdrant": qdrant_store, "simple": SimpleVectorStore, "flat": FlatVectorStore}
@@ -475,8 +475,8 @@ def test_documents_only_store_says_that_it_cannot_delete_nodes() -> None:
 
 
 def test_async_client_alone_is_refused() -> None:
-    client = pytest.importorskip("qdrant_client", reason="llama-index-vector-stores-qdrant (dependency group `test`) is not installed")
-    from llama_index.vector_stores.qdrant import QdrantVectorStore
+    qdrant = pytest.importorskip("llama_index.vector_stores.qdrant", reason="llama-index-vector-stores-qdrant (dependency group `test`) is not installed")
+    from qdrant_client import AsyncQdrantClient
 
     with pytest.raises(ConfigurationError, match="async client only.*client="):
-        CorpusIndex(vector_store=QdrantVectorStore("corpus", aclient=client.AsyncQdrantClient(":memory:")), embed_model=DeterministicEmbedding())
+        CorpusIndex(vector_store=qdrant.QdrantVectorStore("corpus", aclient=AsyncQdrantClient(":memory:")), embed_model=DeterministicEmbedding())
