@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.stores.database import CorpusDatabase
+from llama_index_advanced_rag.stores.lossless_text import ESCAPE
 from llama_index_advanced_rag.stores.segment_files import Block
 from llama_index_advanced_rag.stores.sqlite_file import damage_reported
 
 _KEY = "rows"
+_ANY_ESCAPED = f"SELECT 1 FROM nodes WHERE instr(node_id || coalesce(ref_doc_id, ''), char({ord(ESCAPE)})) LIMIT 1"  # noqa: S608
 _IN_ORDER = "ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
 
 
@@ -101,7 +103,7 @@ class RowManifest:
     def node_ids(self, sort_key_prefix: str = "") -> list[str]:
         """Ids of the searchable nodes by sort key; with a prefix those whose sort key begins with it."""
         sql = f"SELECT coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id FROM nodes WHERE row IS NOT NULL {_IN_ORDER}"  # noqa: S608
-        return [key[2] for key in self._database.query(sql) if "{}\0{:012d}\0{}".format(*key).startswith(sort_key_prefix)]
+        return [key[2] for key in sorted(self._database.query(sql)) if "{}\0{:012d}\0{}".format(*key).startswith(sort_key_prefix)]
 
     def all_rows(self) -> NDArray[np.int64]:
         """The rows of all searchable nodes, ascending."""
@@ -118,5 +120,8 @@ class RowManifest:
 
     def in_order(self) -> NDArray[np.int64]:
         """All living rows by document, place in it and node id. Sorts the whole table."""
+        if self._database.query(_ANY_ESCAPED):  # what is escaped sorts elsewhere than what it stands for
+            sql = "SELECT coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id, row FROM nodes WHERE row IS NOT NULL"
+            return np.array([key[3] for key in sorted(self._database.query(sql))], dtype=np.int64)
         sql = f"SELECT row FROM nodes WHERE row IS NOT NULL {_IN_ORDER}"  # noqa: S608 - our own words
         return np.array([row[0] for row in self._database.query(sql)], dtype=np.int64)
