@@ -16,8 +16,7 @@ from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
-from llama_index_advanced_rag.stores.any_vector_store import aquery_store, query_store
-from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
+from llama_index_advanced_rag.stores.any_vector_store import aquery_store, query_store, simple_store_ids
 from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
 from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
 from llama_index_advanced_rag.stores.rows import NOTHING, Found
@@ -105,6 +104,11 @@ class DenseRetriever(RowRetriever):
         store = self._vector_store
         return isinstance(store, SimpleVectorStore) or getattr(store, "metric", None) is VectorMetric.COSINE
 
+    @property
+    def by_ids(self) -> bool:
+        """True when only certain nodes or documents are searched."""
+        return self._node_ids is not None or self._doc_ids is not None
+
     def probe(self, query_bundle: QueryBundle) -> Sequence[float] | None:
         """The embedding of the query."""
         if self._finds_nothing(query_bundle):
@@ -175,7 +179,7 @@ class DenseRetriever(RowRetriever):
 
     def _store_query(self, bundle: QueryBundle, embedding: Sequence[float]) -> VectorStoreQuery:
         restricted = self._filters is not None or self._doc_ids is not None
-        known = _simple_store_ids(self._vector_store, self._doc_ids, self._filters) if restricted else None
+        known = simple_store_ids(self._vector_store, self._doc_ids, self._filters) if restricted else None
         if known is not None and self._node_ids is not None:
             known = list(set(known).intersection(self._node_ids))
         return VectorStoreQuery(
@@ -271,19 +275,6 @@ class DenseRetriever(RowRetriever):
 
     def __repr__(self) -> str:
         return f"DenseRetriever({type(self._vector_store).__name__}, {self._embed_model.model_name!r}, similarity_top_k={self._similarity_top_k})"
-
-
-def _simple_store_ids(store: BasePydanticVectorStore, doc_ids: Sequence[str] | None, filters: MetadataFilters | None) -> list[str] | None:
-    """Ids that match in a `SimpleVectorStore`, which ignores doc_ids and refuses nested filters; None for other stores."""
-    if not isinstance(store, SimpleVectorStore) or (filters is not None and not store.data.metadata_dict):
-        return None
-    documents, metadata = store.data.text_id_to_ref_doc_id, store.data.metadata_dict
-    wanted = None if doc_ids is None else set(doc_ids)
-    return [
-        node_id
-        for node_id in list(store.data.embedding_dict)
-        if (wanted is None or documents.get(node_id) in wanted) and (filters is None or metadata_matches(metadata.get(node_id, {}), filters))
-    ]
 
 
 def _plain(score: Any) -> float:

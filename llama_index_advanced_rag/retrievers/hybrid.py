@@ -28,9 +28,10 @@ from llama_index_advanced_rag.retrievers.fusing import Id, ListFusion, Ranked, f
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.multi_query import aother_queries, other_queries
 from llama_index_advanced_rag.retrievers.row_hybrid import RowFusion, RowHybrid, children_space
-from llama_index_advanced_rag.retrievers.row_search import Seen, finds_like, read_ids, scored_nodes
+from llama_index_advanced_rag.retrievers.row_search import finds_like, scored_nodes
 from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort_key
 from llama_index_advanced_rag.stores.row_state import RowSpace
+from llama_index_advanced_rag.stores.search_and_read import Seen, read_ids
 from llama_index_advanced_rag.trace import current_trace
 
 CHILD_TOP_N = 100

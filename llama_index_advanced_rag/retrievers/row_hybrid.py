@@ -12,10 +12,11 @@ from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, took_part
 from llama_index_advanced_rag.retrievers.fusing import ListFusion
 from llama_index_advanced_rag.retrievers.row_errand import RowErrand
-from llama_index_advanced_rag.retrievers.row_search import RowRetriever, Seen, distinct, own_shares, pairs, search_and_read
+from llama_index_advanced_rag.retrievers.row_search import RowRetriever, distinct, own_shares
 from llama_index_advanced_rag.retrievers.shared_search import in_shared_search
 from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
-from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, best_first
+from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, best_first, pairs
+from llama_index_advanced_rag.stores.search_and_read import Seen, search_and_read
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -119,7 +120,7 @@ class RowHybrid:
 
     def _find(self, errands: Sequence[RowErrand], read: Read[T], first: "Answered | None") -> Seen[RowFusion, T]:
         search = _Search(self, errands, None if first is None else first.outcomes)
-        return search_and_read(self.space, search, self._wanted, read, state=None if first is None else first.state)
+        return search_and_read(self.space, search, self._wanted, read, state=None if first is None else first.state, by_ids=_by_ids(errands))
 
     def find_batch(self, queries: Sequence[Sequence[Errand]], read: Read[T]) -> list[Seen[RowFusion, T]]:
         """Search for several queries, each child all of them at once, and read the fused hits.
@@ -133,7 +134,7 @@ class RowHybrid:
     def _find_batch(self, rows: Sequence[Sequence[RowErrand]], read: Read[T]) -> Seen[list[RowFusion], T]:
         for column in zip(*rows, strict=True):
             _prepare_together([item for item in column if not item.is_ready])
-        return search_and_read(self.space, partial(self._fused_batch, rows), _all_fused, read)
+        return search_and_read(self.space, partial(self._fused_batch, rows), _all_fused, read, by_ids=any(map(_by_ids, rows)))
 
     def _fused_batch(self, queries: Sequence[Sequence[RowErrand]], state: RowState) -> list[RowFusion]:
         columns = [_run_together(state, column) for column in zip(*queries, strict=True)]
@@ -237,3 +238,7 @@ def _fused_positions(fusion: RowFusion) -> Positions:
 
 def _all_fused(fusions: Sequence[RowFusion]) -> Positions:
     return np.unique(np.concatenate([_fused_positions(fusion) for fusion in fusions])) if fusions else NOTHING.positions
+
+
+def _by_ids(errands: Sequence[RowErrand]) -> bool:
+    return any(item.retriever.by_ids for item in errands)

@@ -1,9 +1,8 @@
 """Search by position: what retrievers over one corpus share. They read one state of its rows, and build nodes for the final hits only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
@@ -12,13 +11,12 @@ from llama_index_advanced_rag._concurrency import in_search_thread, in_thread
 from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
 from llama_index_advanced_rag.stores.node_source import own_copy
 from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
-from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions
-from llama_index_advanced_rag.trace import Evidence, current_trace, report
+from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, pairs
+from llama_index_advanced_rag.stores.search_and_read import positions_of, read_ids, scored, search_and_read
+from llama_index_advanced_rag.trace import Evidence, current_trace
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-ATTEMPTS = 3
 
 
 class RowHit(NamedTuple):
@@ -29,78 +27,15 @@ class RowHit(NamedTuple):
     node: BaseNode
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[S, T]):
-    """What a search found, the state it read, and what stands at the positions that were to be read; a row deleted since is not there."""
-
-    state: RowState
-    result: S
-    at: Mapping[int, T]
-
-
 def common_space(part: object, nodes: object) -> RowSpace | None:
     """The corpus whose rows a store searches, if it is also where the nodes come from; else None."""
     space = getattr(part, "row_space", None)
     return cast(RowSpace, space) if space is not None and space is nodes else None
 
 
-def search_and_read(
-    space: RowSpace,
-    search: Callable[[RowState], S],
-    wanted: Callable[[S], Positions],
-    read: Callable[[RowState, Positions], Sequence[T | None]],
-    *,
-    state: RowState | None = None,
-) -> Seen[S, T]:
-    """Search a state and read what was found; when some of it has been deleted meanwhile, search the next state.
-
-    The third attempt searches while nothing can change, so it finds all. A row without a node then is a fault of the index; it is
-    left out, which the trace says.
-
-    Args:
-        space: gives the states.
-        search: finds something in a state.
-        wanted: the positions to read.
-        read: what stands at positions; None for a row that is gone.
-        state: where to begin; None = the state of this moment.
-    """
-    for _ in range(ATTEMPTS - 1):
-        seen, gone = _seen(space.state() if state is None else state, search, wanted, read)
-        if not gone:
-            return seen
-        space.refresh()
-        state = None
-    with space.frozen():
-        seen, gone = _seen(space.state(), search, wanted, read)
-    if gone:
-        report("warning", f"{gone} rows that were found have no node and were left out. index.verify(repair=True) mends it.")
-    return seen
-
-
-def _seen(
-    state: RowState, search: Callable[[RowState], S], wanted: Callable[[S], Positions], read: Callable[[RowState, Positions], Sequence[T | None]]
-) -> tuple[Seen[S, T], int]:
-    """One search, and how many of the rows it wanted are gone."""
-    result = search(state)
-    positions = wanted(result)
-    items = read(state, positions)
-    at = {position: item for position, item in zip(positions.tolist(), items, strict=True) if item is not None}
-    return Seen(state, result, at), len(items) - len(at)
-
-
-def read_ids(state: RowState, positions: Positions) -> list[str | None]:
-    """The node ids at positions."""
-    return state.names.node_ids(positions)
-
-
 def distinct(founds: Sequence[Found]) -> Positions:
     """All positions of several results, each once."""
     return np.unique(np.concatenate([found.positions for found in founds])) if founds else NOTHING.positions
-
-
-def pairs(found: Found) -> list[tuple[int, float]]:
-    """Positions and scores, best first."""
-    return list(zip(found.positions.tolist(), found.scores.tolist(), strict=True))
 
 
 def hits_at(found: Found, at: Mapping[int, BaseNode]) -> list[RowHit]:
@@ -153,6 +88,11 @@ class RowRetriever(TracedRetriever):
     def row_space(self) -> RowSpace | None:
         """The rows that are searched by position; None where nodes are searched, as in a subclass that finds in its own way."""
         return self._space if finds_like(type(self), RowRetriever) else None
+
+    @property
+    def by_ids(self) -> bool:
+        """True when only certain nodes or documents are searched."""
+        return False
 
     def probe(self, query_bundle: QueryBundle) -> Any:
         """What is looked for in any state; None when the query can find nothing."""
@@ -217,7 +157,7 @@ class RowRetriever(TracedRetriever):
             return None
         self._see_changes()
         probes, space = self.probes(query_bundles), self.row_space
-        seen = search_and_read(space, lambda state: self.ranked(state, probes), distinct, space.nodes_at)
+        seen = search_and_read(space, lambda state: self.ranked(state, probes), distinct, space.nodes_at, by_ids=self.by_ids)
         shares = own_shares([found.positions for found in seen.result], seen.at)
         return [scored_nodes(pairs(found), at) for found, at in zip(seen.result, shares, strict=True)]
 
@@ -228,7 +168,7 @@ class RowRetriever(TracedRetriever):
     def _row_hits(self, space: RowSpace, probe: Any) -> list[NodeWithScore]:
         if probe is None:
             return []
-        seen = search_and_read(space, lambda state: self.rank(state, [probe])[0], _positions, space.nodes_at)
+        seen = search_and_read(space, lambda state: self.rank(state, [probe])[0], positions_of, space.nodes_at, by_ids=self.by_ids)
         hits = hits_at(seen.result, seen.at)
         trace = current_trace()
         if trace is not None:
@@ -238,9 +178,4 @@ class RowRetriever(TracedRetriever):
     def _row_ids(self, space: RowSpace, probe: Any) -> ScoredIds:
         if probe is None:
             return []
-        seen = search_and_read(space, lambda state: self.rank(state, [probe])[0], _positions, read_ids)
-        return [(seen.at[position], score) for position, score in pairs(seen.result) if position in seen.at]
-
-
-def _positions(found: Found) -> Positions:
-    return found.positions
+        return scored(search_and_read(space, lambda state: self.rank(state, [probe])[0], positions_of, read_ids, by_ids=self.by_ids))

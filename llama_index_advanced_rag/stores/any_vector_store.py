@@ -1,11 +1,14 @@
 """What vector stores of other packages differ in and do not say: clients they lack, collections that are not made yet, methods left out."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQuery, VectorStoreQueryResult
+from llama_index.core.vector_stores.simple import SimpleVectorStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQuery, VectorStoreQueryResult
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
 
 
 def holds_nothing(store: BasePydanticVectorStore) -> bool:
@@ -63,3 +66,16 @@ def _awaits(store: BasePydanticVectorStore) -> bool:
 async def _aholds_nothing(store: BasePydanticVectorStore) -> bool:
     unmade = getattr(store, "_collection_initialized", True) is False
     return unmade and await in_thread(holds_nothing, store)
+
+
+def simple_store_ids(store: BasePydanticVectorStore, doc_ids: Sequence[str] | None, filters: MetadataFilters | None) -> list[str] | None:
+    """Ids that match in a `SimpleVectorStore`, which ignores doc_ids and refuses nested filters; None for other stores."""
+    if not isinstance(store, SimpleVectorStore) or (filters is not None and not store.data.metadata_dict):
+        return None
+    documents, metadata = store.data.text_id_to_ref_doc_id, store.data.metadata_dict
+    wanted = None if doc_ids is None else set(doc_ids)
+    return [
+        node_id
+        for node_id in list(store.data.embedding_dict)
+        if (wanted is None or documents.get(node_id) in wanted) and (filters is None or metadata_matches(metadata.get(node_id, {}), filters))
+    ]

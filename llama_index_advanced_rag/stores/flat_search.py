@@ -1,18 +1,16 @@
 """A query to a vector store as a search of one state, and the state in which what it finds is still there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
+from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import NOTHING, Found
 from llama_index_advanced_rag.stores.vector_arguments import check_mode, checked_threshold, checked_top_k
 
 Search = Callable[[RowState], Found]
-T = TypeVar("T")
-_ATTEMPTS = 2
 
 
 def checked_search(query: VectorStoreQuery, node_ids: Sequence[str] | None, options: Mapping[str, Any]) -> Search:
@@ -43,35 +41,3 @@ def checked_search(query: VectorStoreQuery, node_ids: Sequence[str] | None, opti
         return matrix.top(vector, top_k=top_k, names=state.names, mask=mask)
 
     return search
-
-
-def search_and_read(space: RowSpace, search: Search, read: Callable[[RowState, Found], Sequence[T | None]], *, by_ids: bool) -> tuple[Found, list[T]]:
-    """What a search finds in one state, and what is read of it; where some has been deleted meanwhile, in a newer state.
-
-    The third attempt searches while nothing can change, so what it finds is there.
-
-    Args:
-        space: gives the states.
-        search: finds something in a state.
-        read: what belongs to each hit; None for one that is gone.
-        by_ids: it is restricted to ids of nodes or documents, which are looked up among those of now: it counts if nothing has changed.
-    """
-    for _ in range(_ATTEMPTS):
-        space.refresh()
-        state = space.state()
-        found = search(state)
-        items = read(state, found)
-        present = [item for item in items if item is not None]
-        if by_ids:
-            space.refresh()
-        if len(present) == len(items) and (not by_ids or space.state() is state):
-            return found, present
-    with space.frozen():
-        state = space.state()
-        found = search(state)
-        return found, [item for item in read(state, found) if item is not None]
-
-
-def read_ids(state: RowState, found: Found) -> list[str | None]:
-    """The node id of each hit."""
-    return state.names.node_ids(found.positions)

@@ -20,8 +20,9 @@ from llama_index_advanced_rag.errors import ConfigurationError, IndexNotCopiedEr
 from llama_index_advanced_rag.stores.async_vector_store import AsyncVectorStore
 from llama_index_advanced_rag.stores.flat_folder import is_local, local_folder, persist_file, write_folder
 from llama_index_advanced_rag.stores.flat_rows import FlatRows, open_rows
-from llama_index_advanced_rag.stores.flat_search import checked_search, read_ids, search_and_read
+from llama_index_advanced_rag.stores.flat_search import checked_search
 from llama_index_advanced_rag.stores.row_state import RowSpace
+from llama_index_advanced_rag.stores.search_and_read import positions_of, read_ids, scored, search_and_read
 from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
 
 
@@ -94,8 +95,7 @@ class FlatVectorStore(AsyncVectorStore):
         held = rows.settings
         fields = {"metric": held.metric, "keep_nodes": held.keep_nodes, "stores_text": held.keep_nodes, "dtype": held.dtype, "read_only": read_only}
         super().__init__(**fields, **kwargs)  # pyright: ignore[reportArgumentType]
-        self._rows = self._space = rows
-        self._folder = folder
+        self._rows, self._space, self._folder = rows, rows, folder
 
     @classmethod
     def _of_rows(cls, space: RowSpace, *, metric: VectorMetric, keep_nodes: bool = False) -> Self:
@@ -225,8 +225,9 @@ class FlatVectorStore(AsyncVectorStore):
             doc_ids: only nodes of these documents; an empty list selects nothing.
         """
         query = VectorStoreQuery(query_embedding=list(vector), similarity_top_k=top_k, filters=filters, doc_ids=None if doc_ids is None else list(doc_ids))
-        found, ids = search_and_read(self._space, checked_search(query, node_ids, {}), read_ids, by_ids=node_ids is not None or doc_ids is not None)
-        return list(zip(ids, found.scores.tolist(), strict=True))
+        search, by_ids = checked_search(query, node_ids, {}), node_ids is not None or doc_ids is not None
+        self._space.refresh()
+        return scored(search_and_read(self._space, search, positions_of, read_ids, by_ids=by_ids))
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The most similar nodes, best first, with similarities and ids; copies of the nodes when they are kept.
@@ -237,16 +238,17 @@ class FlatVectorStore(AsyncVectorStore):
         """
         node_ids = query.node_ids or (None if self.keep_nodes else query.node_ids)
         search, by_ids = checked_search(query, node_ids, kwargs), node_ids is not None or query.doc_ids is not None
+        self._space.refresh()
         if not self.keep_nodes:
-            found, ids = search_and_read(self._space, search, read_ids, by_ids=by_ids)
-            return VectorStoreQueryResult(nodes=None, similarities=found.scores.tolist(), ids=ids)
-        found, nodes = search_and_read(self._space, search, lambda state, found: self._space.nodes_at(state, found.positions), by_ids=by_ids)
-        return VectorStoreQueryResult(nodes=nodes, similarities=found.scores.tolist(), ids=[node.node_id for node in nodes])
+            hits = scored(search_and_read(self._space, search, positions_of, read_ids, by_ids=by_ids))
+            return VectorStoreQueryResult(similarities=[score for _, score in hits], ids=[node_id for node_id, _ in hits])
+        found = scored(search_and_read(self._space, search, positions_of, self._space.nodes_at, by_ids=by_ids))
+        return VectorStoreQueryResult(nodes=[node for node, _ in found], similarities=[score for _, score in found], ids=[node.node_id for node, _ in found])
 
     def persist(self, persist_path: str = persist_file(DEFAULT_PERSIST_DIR), fs: Any = None) -> None:
         """Write a copy of the store, a folder of that name; an older copy is replaced only when the new one is complete.
 
-        LlamaIndex's `SimpleVectorStore` refuses to read it. A path that is the store's own needs nothing: what is there is committed.
+        LlamaIndex's `SimpleVectorStore` refuses to read it. Its own path needs nothing: what is there is committed.
 
         Raises:
             ConfigurationError: the path is a folder with other files in it.
@@ -279,9 +281,8 @@ class FlatVectorStore(AsyncVectorStore):
         """The store that `StorageContext.persist(persist_dir)` wrote, see `from_persist_path`."""
         return cls.from_persist_path(persist_file(persist_dir, namespace), fs=fs, read_only=read_only)
 
-    def __deepcopy__(self, memo: Any = None) -> Self:
-        rebuild, arguments = self.__reduce__()
-        return rebuild(*arguments)
+    def __deepcopy__(self, memo: Any = None) -> "FlatVectorStore":
+        return _restored(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         if self._rows is None or self._folder is not None:

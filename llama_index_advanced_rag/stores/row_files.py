@@ -156,21 +156,23 @@ class RowFiles:
         manifest = self.table.read()
         same = manifest.generation == self.generation.number
         generation = self.generation if same else self.open_generation(manifest.generation)
+        before = self._state if same else None
         generation.catch_up(self.table, manifest)
         seq, dead = self.table.dead_since(self._dead_seq if same else 0)
         files = self.table.segments()
         segments = {file.name: self._segments.get(file.name) or self._mapped(file) for file in files if file.first >= 0}
         order = self._order_of(files)
         row_ids = generation.rows(manifest.n_rows)
-        alive = _alive(self.state().alive if same and self._state else None, len(row_ids), positions_of_rows(row_ids, dead))
+        alive = _alive(before.alive if before else None, len(row_ids), positions_of_rows(row_ids, dead))
         names = SqlRowNames(self._database, row_ids, order[1])
         postings = self._postings(tuple(segments.values()), generation.lengths(manifest.n_rows), alive, manifest.n_terms)
-        if same and self._state is not None:
+        if before is not None:
             self._newest.names = names
         else:
             self._newest = NewestNames(names)
-        columns = self.state().columns if same and self._state else FilterColumns(self._newest.metadata)
-        self._state = RowState(manifest.generation, row_ids, alive, names, columns, postings, self._matrix_loader(generation, manifest, alive))
+        columns = before.columns if before else FilterColumns(self._newest.metadata)
+        matrix = self._matrix_loader(generation, manifest, alive, before.known_matrix if before else None)
+        self._state = RowState(manifest.generation, row_ids, alive, names, columns, postings, matrix)
         gone = [*(self._segments.keys() - segments.keys()), *({self._order[0]} - {order[0], ""})]
         old = None if same else self.generation
         self.generation, self._manifest, self._segments, self._order, self._dead_seq = generation, manifest, segments, order, seq
@@ -183,12 +185,14 @@ class RowFiles:
         n_texts = len(lengths) if alive is None else int(np.count_nonzero(alive))
         return PostingsView(segments=segments, lengths=lengths, alive=alive, n_texts=n_texts, n_terms=n_terms - dead_terms, k1=K1, b=B)
 
-    def _matrix_loader(self, generation: RowGeneration, manifest: Manifest, alive: Mask | None) -> Callable[[], MatrixView | None]:
+    def _matrix_loader(self, generation: RowGeneration, manifest: Manifest, alive: Mask | None, before: MatrixView | None) -> Callable[[], MatrixView | None]:
         metric = self.metric
 
         def load() -> MatrixView | None:
             vectors = generation.vectors(manifest) if metric is not None else None
-            return None if vectors is None or metric is None else MatrixView(metric=metric, vectors=vectors, alive=alive)
+            if vectors is None or metric is None:
+                return None
+            return MatrixView(metric=metric, vectors=vectors, alive=alive) if before is None else before.grown(vectors, alive)
 
         return load
 

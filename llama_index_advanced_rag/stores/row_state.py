@@ -49,6 +49,11 @@ class RowState:
         return self.load_matrix()
 
     @property
+    def known_matrix(self) -> MatrixView | None:
+        """The vectors, if they have been needed already."""
+        return self.__dict__.get("matrix")
+
+    @property
     def n_rows(self) -> int:
         """Number of positions, those of deleted rows included."""
         return len(self.row_ids)

@@ -48,6 +48,11 @@ class RowNames(Protocol):
         ...
 
 
+def pairs(found: Found) -> list[tuple[int, float]]:
+    """Positions and scores, best first."""
+    return list(zip(found.positions.tolist(), found.scores.tolist(), strict=True))
+
+
 def best_first(positions: Positions, scores: NDArray[np.floating[Any]], top_k: int, names: RowNames) -> Found:
     """The `top_k` best of the hits in the order of `Found`; sort keys are asked for only where scores are equal.
 
