@@ -19,6 +19,7 @@ from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow, default_window, embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunking import chunk_spans
+from llama_index_advanced_rag.stores.lossless_text import escape_text
 from llama_index_advanced_rag.text.sentences import sentence_spans
 from llama_index_advanced_rag.trace import report
 
@@ -204,7 +205,7 @@ class SentenceChunkParser(NodeParser):
             return own(position, document)
         digest = hashlib.sha256(chunk.encode("utf-8", "surrogatepass")).hexdigest()
         seen[digest] += 1
-        return str(uuid.uuid5(_NAMESPACE, f"{document.node_id}\0chunk\0{digest}\0{seen[digest]}"))
+        return str(uuid.uuid5(_NAMESPACE, f"{escape_text(document.node_id)}\0chunk\0{digest}\0{seen[digest]}"))
 
 
 def _without_page_starts(source: RelatedNodeInfo) -> RelatedNodeInfo:
