@@ -20,6 +20,7 @@ from llama_index_advanced_rag.stores.row_compaction import settle
 from llama_index_advanced_rag.stores.row_copy import copy_files
 from llama_index_advanced_rag.stores.row_files import RowFiles
 from llama_index_advanced_rag.stores.row_manifest import Manifest
+from llama_index_advanced_rag.stores.row_snapshot import frozen
 from llama_index_advanced_rag.stores.row_state import RowState
 from llama_index_advanced_rag.stores.rows import Positions
 from llama_index_advanced_rag.stores.vector_arguments import check_same, checked_dtype, checked_metric
@@ -83,8 +84,7 @@ class FlatRows:
     @contextmanager
     def frozen(self) -> Generator[None, None, None]:
         """A block that begins with the newest state and in which nothing changes: what is found there has its node."""
-        with self.database.alone(), self.database.snapshot():
-            self.refresh()
+        with frozen(self.database, self.refresh):
             yield
 
     def nodes_at(self, state: RowState, positions: Positions) -> list[BaseNode | None]:
