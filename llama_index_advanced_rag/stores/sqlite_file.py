@@ -1,6 +1,5 @@
 """Opening an SQLite file, also in a read-only folder, and what SQLite's errors mean to somebody who has an index."""
 
-import os
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -27,8 +26,6 @@ INDEX = FileKind(
     reopen="CorpusIndex.load(...)",
 )
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100  # see "The Database Header" in SQLite's description of its file format
 _MEANINGS: tuple[tuple[str, type[AdvancedRagError], str], ...] = (
     ("not a database", IndexFormatError, "The file in this place is not {a_thing}. {rebuild}"),
     ("malformed", IndexFormatError, "The file of this {thing} is damaged. {rebuild}"),
@@ -130,12 +127,14 @@ def connect_file(file: Path, *, read_only: bool, create: bool, kind: FileKind = 
     """
     if create:
         _make_folder(file.parent)
-    if all(_is_cut(file) for _ in range(3)):  # once may be another process that is just moving its log into the file
-        raise IndexFormatError(f"The file of this {kind.thing} is damaged. {kind.rebuild} ({file.name!r} is shorter than what was written.)")
     uri = f"{file.absolute().as_uri()}?mode={'ro' if read_only else 'rwc' if create else 'rw'}"
     if read_only and not _readable(uri, kind) and not _has_unmerged_writes(file):
         uri += "&immutable=1"
-    return _connect(uri, kind)
+    connection = _connect(uri, kind)
+    if all(_is_cut(connection, file) for _ in range(3)):  # once may be another process that is just moving its log into the file
+        connection.close()
+        raise IndexFormatError(f"The file of this {kind.thing} is damaged. {kind.rebuild} ({file.name!r} is shorter than what was written.)")
+    return connection
 
 
 def _connect(target: str, kind: FileKind) -> sqlite3.Connection:
@@ -172,19 +171,16 @@ def _readable(uri: str, kind: FileKind) -> bool:
     return True
 
 
-def _is_cut(file: Path) -> bool:
-    """True when the file is shorter than its header says, which SQLite notices only where it reads what is missing."""
+def _is_cut(connection: sqlite3.Connection, file: Path) -> bool:
+    """True when the file is shorter than it says, which SQLite notices only where it reads what is missing.
+
+    SQLite itself is asked: opening and closing the file here would take away the locks that this process has on it.
+    """
     try:
-        with file.open("rb") as opened:
-            header = opened.read(_HEADER_BYTES)
-            size = opened.seek(0, os.SEEK_END)
-    except OSError:
-        return False  # opening it says what is wrong
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC) or _has_unmerged_writes(file):
-        return False
-    page_bytes, n_pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
-    written = header[24:28] == header[92:96]  # by a release that notes the number of pages
-    return written and size < n_pages * (65536 if page_bytes == 1 else page_bytes)
+        (n_pages,), (page_bytes,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+        return n_pages * page_bytes > file.stat().st_size and not _has_unmerged_writes(file)
+    except (OSError, sqlite3.Error):
+        return False  # the caller's first read says what is wrong
 
 
 def _has_unmerged_writes(file: Path) -> bool:

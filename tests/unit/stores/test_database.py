@@ -338,3 +338,11 @@ def test_query_in_batches():
         database.executemany("INSERT INTO meta VALUES (?, '1')", [(str(number),) for number in range(1200)])
         assert len(database.query_in("SELECT key FROM meta WHERE key IN ({})", [str(number) for number in range(1200)])) == 1200
         assert database.query_in("SELECT key FROM meta WHERE key IN ({})", []) == []
+
+
+def test_an_open_database_is_never_opened_as_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Closing a file takes away all locks that a process has on it, SQLite's too, and then two writers can meet."""
+    with CorpusDatabase(tmp_path, create=True):
+        monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened as a plain file"))
+        CorpusDatabase(tmp_path).close()
+        CorpusDatabase(tmp_path, read_only=True).close()
