@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.corpus_writes import PreparedDocument, ReadyNodes, Vector
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.stores.corpus_postings import CorpusPostings
-from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
-from llama_index_advanced_rag.stores.external_vectors import ExternalChange, ExternalVectors
+from llama_index_advanced_rag.stores.documents.node_writer import Found, NewDocument, NodeWriter
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
-from llama_index_advanced_rag.stores.node_writer import Found, NewDocument, NodeWriter
-from llama_index_advanced_rag.stores.row_checks import reclaim
-from llama_index_advanced_rag.stores.row_compaction import compact, settle
-from llama_index_advanced_rag.stores.row_copy import copy_files
-from llama_index_advanced_rag.stores.row_files import RowFiles
-from llama_index_advanced_rag.stores.row_snapshot import frozen
-from llama_index_advanced_rag.stores.row_state import RowState
-from llama_index_advanced_rag.stores.rows import Positions
-from llama_index_advanced_rag.stores.sqlite_file import damage_reported
-from llama_index_advanced_rag.stores.vector_checks import checked_vectors
-from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
+from llama_index_advanced_rag.stores.postings.corpus_postings import CorpusPostings
+from llama_index_advanced_rag.stores.rows.positions import Positions
+from llama_index_advanced_rag.stores.rows.row_checks import reclaim
+from llama_index_advanced_rag.stores.rows.row_compaction import compact, settle
+from llama_index_advanced_rag.stores.rows.row_copy import copy_files
+from llama_index_advanced_rag.stores.rows.row_files import RowFiles
+from llama_index_advanced_rag.stores.rows.row_snapshot import frozen
+from llama_index_advanced_rag.stores.rows.row_state import RowState
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
+from llama_index_advanced_rag.stores.sqlite.sqlite_file import damage_reported
+from llama_index_advanced_rag.stores.vectors.external_vectors import ExternalChange, ExternalVectors
+from llama_index_advanced_rag.stores.vectors.vector_checks import checked_vectors
+from llama_index_advanced_rag.stores.vectors.vector_matrix import VectorMetric
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 

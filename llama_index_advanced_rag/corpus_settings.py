@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.sqlite_file import damage_reported
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
+from llama_index_advanced_rag.stores.sqlite.sqlite_file import damage_reported
 
 _KEY = "settings"
 

@@ -9,8 +9,8 @@ from llama_index.core.storage.storage_context import StorageContext
 
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import AdvancedRagError, ConfigurationError, IndexNotFoundError, StorageError
-from llama_index_advanced_rag.stores.database import FILE_NAME, CorpusDatabase
-from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE
+from llama_index_advanced_rag.stores.rows.row_generation import ARRAY_FILE
+from llama_index_advanced_rag.stores.sqlite.database import FILE_NAME, CorpusDatabase
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
 _SIGNPOST_FILES = ("docstore.json", "index_store.json")

@@ -13,7 +13,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ReadOnlyIndexError
 from llama_index_advanced_rag.modes import AVAILABLE_MODES
 from llama_index_advanced_rag.storage_view import write_index_struct
-from llama_index_advanced_rag.stores.database_schema import FORMAT_VERSION
+from llama_index_advanced_rag.stores.sqlite.database_schema import FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True)

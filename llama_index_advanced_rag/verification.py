@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import IndexFormatError
-from llama_index_advanced_rag.stores.any_vector_store import holds_nothing
-from llama_index_advanced_rag.stores.external_vectors import ExternalVectors, Pending
-from llama_index_advanced_rag.stores.row_checks import file_problems, reclaim, row_problems
-from llama_index_advanced_rag.stores.row_rebuild import rebuild
+from llama_index_advanced_rag.stores.rows.row_checks import file_problems, reclaim, row_problems
+from llama_index_advanced_rag.stores.rows.row_rebuild import rebuild
+from llama_index_advanced_rag.stores.vectors.any_vector_store import holds_nothing
+from llama_index_advanced_rag.stores.vectors.external_vectors import ExternalVectors, Pending
 
 _BATCH = 500
 _ATTEMPTS = 5

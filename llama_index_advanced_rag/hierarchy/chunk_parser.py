@@ -19,7 +19,7 @@ from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow, default_window, embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunking import chunk_spans
-from llama_index_advanced_rag.stores.lossless_text import escape_text
+from llama_index_advanced_rag.stores.sqlite.lossless_text import escape_text
 from llama_index_advanced_rag.text.sentences import sentence_spans
 from llama_index_advanced_rag.trace import report
 

@@ -11,7 +11,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._concurrency import in_thread
-from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
 from llama_index_advanced_rag.trace import Evidence, stage_trace

@@ -15,7 +15,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import arun_all, in_search_thread, in_thread, with_progress
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.stores.row_state import RowSpace
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace
 from llama_index_advanced_rag.trace import NodeLabel, RetrievalTrace, current_trace, stage_trace
 
 _BEGINNING = 90

@@ -16,11 +16,11 @@ from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.errors import NodeSourceError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
-from llama_index_advanced_rag.stores.any_vector_store import aquery_store, query_store, simple_store_ids
 from llama_index_advanced_rag.stores.node_source import NodeSource, sort_key
-from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
-from llama_index_advanced_rag.stores.rows import NOTHING, Found
-from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
+from llama_index_advanced_rag.stores.rows.positions import NOTHING, Found
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace, RowState
+from llama_index_advanced_rag.stores.vectors.any_vector_store import aquery_store, query_store, simple_store_ids
+from llama_index_advanced_rag.stores.vectors.vector_matrix import VectorMetric
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 
 _WIDEN = 10

@@ -12,7 +12,7 @@ from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter
 from llama_index_advanced_rag._concurrency import Outcome, in_thread, never_awaits
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child
-from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.trace import Evidence, RetrievalTrace, current_trace, report, use_trace
 
 

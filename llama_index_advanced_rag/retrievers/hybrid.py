@@ -30,8 +30,8 @@ from llama_index_advanced_rag.retrievers.multi_query import aother_queries, othe
 from llama_index_advanced_rag.retrievers.row_hybrid import RowFusion, RowHybrid, children_space
 from llama_index_advanced_rag.retrievers.row_search import finds_like, scored_nodes
 from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort_key
-from llama_index_advanced_rag.stores.row_state import RowSpace
-from llama_index_advanced_rag.stores.search_and_read import Seen, read_ids
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace
+from llama_index_advanced_rag.stores.rows.search_and_read import Seen, read_ids
 from llama_index_advanced_rag.trace import current_trace
 
 CHILD_TOP_N = 100

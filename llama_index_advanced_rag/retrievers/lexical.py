@@ -18,12 +18,12 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.row_search import RowHit, RowRetriever, common_space
-from llama_index_advanced_rag.stores._lexical_folder import read_lexical_folder, write_lexical_folder
-from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import DictNodeSource, DocstoreNodeSource, NodeSource, read_docstore_nodes, read_index_nodes, sort_key
+from llama_index_advanced_rag.stores.postings.lexical_folder import read_lexical_folder, write_lexical_folder
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
-from llama_index_advanced_rag.stores.row_state import RowState
-from llama_index_advanced_rag.stores.rows import Found
+from llama_index_advanced_rag.stores.rows.positions import Found
+from llama_index_advanced_rag.stores.rows.row_state import RowState
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.trace import Evidence, current_trace, report
 

@@ -9,8 +9,8 @@ from llama_index_advanced_rag._concurrency import Outcome, in_thread
 from llama_index_advanced_rag.retrievers.base import node_label
 from llama_index_advanced_rag.retrievers.errands import Errand
 from llama_index_advanced_rag.retrievers.row_search import RowRetriever, hits_at
-from llama_index_advanced_rag.stores.row_state import RowState
-from llama_index_advanced_rag.stores.rows import Found
+from llama_index_advanced_rag.stores.rows.positions import Found
+from llama_index_advanced_rag.stores.rows.row_state import RowState
 from llama_index_advanced_rag.trace import use_trace
 
 

@@ -14,9 +14,9 @@ from llama_index_advanced_rag.retrievers.fusing import ListFusion
 from llama_index_advanced_rag.retrievers.row_errand import RowErrand
 from llama_index_advanced_rag.retrievers.row_search import RowRetriever, distinct, own_shares
 from llama_index_advanced_rag.retrievers.shared_search import in_shared_search
-from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
-from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, best_first, pairs
-from llama_index_advanced_rag.stores.search_and_read import Seen, search_and_read
+from llama_index_advanced_rag.stores.rows.positions import NOTHING, Found, Positions, best_first, pairs
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace, RowState
+from llama_index_advanced_rag.stores.rows.search_and_read import Seen, search_and_read
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index_advanced_rag._concurrency import in_search_thread, in_thread
 from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
 from llama_index_advanced_rag.stores.node_source import own_copy
-from llama_index_advanced_rag.stores.row_state import RowSpace, RowState
-from llama_index_advanced_rag.stores.rows import NOTHING, Found, Positions, pairs
-from llama_index_advanced_rag.stores.search_and_read import positions_of, read_ids, scored, search_and_read
+from llama_index_advanced_rag.stores.rows.positions import NOTHING, Found, Positions, pairs
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace, RowState
+from llama_index_advanced_rag.stores.rows.search_and_read import positions_of, read_ids, scored, search_and_read
 from llama_index_advanced_rag.trace import Evidence, current_trace
 
 S = TypeVar("S")

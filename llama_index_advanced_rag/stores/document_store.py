@@ -8,10 +8,10 @@ from llama_index.core.schema import BaseNode, Document
 from llama_index.core.storage.docstore.types import DEFAULT_PERSIST_PATH, RefDocInfo
 
 from llama_index_advanced_rag.errors import ConfigurationError, NodeNotFoundError
-from llama_index_advanced_rag.stores.async_document_store import AsyncDocumentStore
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.document_rows import DocumentRows, NodeKey
-from llama_index_advanced_rag.stores.node_writer import NewDocument, NodeWriter
+from llama_index_advanced_rag.stores.documents.async_document_store import AsyncDocumentStore
+from llama_index_advanced_rag.stores.documents.document_rows import DocumentRows, NodeKey
+from llama_index_advanced_rag.stores.documents.node_writer import NewDocument, NodeWriter
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 
 _NODES_OF = "SELECT ref_doc_id, node_id FROM nodes WHERE ref_doc_id {} ORDER BY ref_doc_id, ordinal"
 _METADATA_OF = "SELECT ref_doc_id, metadata FROM documents WHERE ref_doc_id {}"

@@ -17,13 +17,13 @@ from llama_index.core.vector_stores.types import (
 from typing_extensions import Self
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexNotCopiedError, NodeSourceError, ReadOnlyIndexError
-from llama_index_advanced_rag.stores.async_vector_store import AsyncVectorStore
-from llama_index_advanced_rag.stores.flat_folder import is_local, local_folder, persist_file, write_folder
-from llama_index_advanced_rag.stores.flat_rows import FlatRows, open_rows
-from llama_index_advanced_rag.stores.flat_search import checked_search
-from llama_index_advanced_rag.stores.row_state import RowSpace
-from llama_index_advanced_rag.stores.search_and_read import positions_of, read_ids, scored, search_and_read
-from llama_index_advanced_rag.stores.vector_matrix import VectorMetric
+from llama_index_advanced_rag.stores.rows.row_state import RowSpace
+from llama_index_advanced_rag.stores.rows.search_and_read import positions_of, read_ids, scored, search_and_read
+from llama_index_advanced_rag.stores.vectors.async_vector_store import AsyncVectorStore
+from llama_index_advanced_rag.stores.vectors.flat_folder import is_local, local_folder, persist_file, write_folder
+from llama_index_advanced_rag.stores.vectors.flat_rows import FlatRows, open_rows
+from llama_index_advanced_rag.stores.vectors.flat_search import checked_search
+from llama_index_advanced_rag.stores.vectors.vector_matrix import VectorMetric
 
 
 class FlatVectorStore(AsyncVectorStore):

@@ -11,11 +11,11 @@ from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.bm25 import K1, B
-from llama_index_advanced_rag.stores._postings_file import StoredPostings, read_postings, write_postings
-from llama_index_advanced_rag.stores._postings_segment import Segment, append_segment, build_segment, merge_segments, remapped
-from llama_index_advanced_rag.stores.memory_names import MemoryNames
-from llama_index_advanced_rag.stores.postings_view import PostingsView
-from llama_index_advanced_rag.stores.rows import Mask, Positions, RowNames
+from llama_index_advanced_rag.stores.postings.memory_names import MemoryNames
+from llama_index_advanced_rag.stores.postings.postings_file import StoredPostings, read_postings, write_postings
+from llama_index_advanced_rag.stores.postings.postings_segment import Segment, append_segment, build_segment, merge_segments, remapped
+from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
+from llama_index_advanced_rag.stores.rows.positions import Mask, Positions, RowNames
 from llama_index_advanced_rag.stores.segment_files import ArrayFile
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 

@@ -13,9 +13,9 @@ from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError, IndexNotCopiedError
-from llama_index_advanced_rag.stores.json_value import checksum_of, decode_object, encode_object
-from llama_index_advanced_rag.stores.kvstore_file import KVSTORE, KVStoreFile
-from llama_index_advanced_rag.stores.sqlite_file import damage_reported
+from llama_index_advanced_rag.stores.sqlite.json_value import checksum_of, decode_object, encode_object
+from llama_index_advanced_rag.stores.sqlite.kvstore_file import KVSTORE, KVStoreFile
+from llama_index_advanced_rag.stores.sqlite.sqlite_file import damage_reported
 
 P = ParamSpec("P")
 T = TypeVar("T")

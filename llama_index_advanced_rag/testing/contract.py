@@ -220,7 +220,7 @@ def _check_ids_and_batches(retriever: BaseRetriever, queries: Sequence[str]) -> 
 
 
 def _check_filters(make: Callable[..., BaseRetriever], queries: Sequence[str], filters: MetadataFilters) -> None:
-    from llama_index_advanced_rag.stores.metadata_filters import metadata_matches
+    from llama_index_advanced_rag.stores.filters.metadata_filters import metadata_matches
 
     total = 0
     for query in queries:

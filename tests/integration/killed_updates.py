@@ -26,9 +26,10 @@ from typing import Any
 from llama_index.core.schema import Document, TextNode
 
 from llama_index_advanced_rag import CorpusIndex, indexing
-from llama_index_advanced_rag.stores import row_compaction, segment_files
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE, KINDS, file_name
+from llama_index_advanced_rag.stores import segment_files
+from llama_index_advanced_rag.stores.rows import row_compaction
+from llama_index_advanced_rag.stores.rows.row_generation import ARRAY_FILE, KINDS, file_name
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 SEED = 20

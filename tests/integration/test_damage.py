@@ -10,7 +10,7 @@ from llama_index.core.schema import Document
 
 from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.errors import IndexFormatError, ReadOnlyIndexError
-from llama_index_advanced_rag.stores.row_compaction import write_order
+from llama_index_advanced_rag.stores.rows.row_compaction import write_order
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 MODES = ("lexical", "dense", "hybrid")

@@ -18,8 +18,8 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.requests import drive
 from llama_index_advanced_rag.errors import EmbeddingMismatchError, StorageError
-from llama_index_advanced_rag.stores.row_compaction import compact
-from llama_index_advanced_rag.stores.row_files import RowFiles
+from llama_index_advanced_rag.stores.rows.row_compaction import compact
+from llama_index_advanced_rag.stores.rows.row_files import RowFiles
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -30,7 +30,7 @@ WRITER = """
 import sys
 from llama_index.core.schema import Document
 from llama_index_advanced_rag import CorpusIndex, indexing
-from llama_index_advanced_rag.stores import row_compaction
+from llama_index_advanced_rag.stores.rows import row_compaction
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 indexing.BATCH_NODES = indexing.MOST_BATCH_NODES = 4
 row_compaction._SMALL, row_compaction._UNORDERED = 30, 20

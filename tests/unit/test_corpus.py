@@ -12,9 +12,9 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.errors import EmbeddingMismatchError, StorageError
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
-from llama_index_advanced_rag.stores.row_files import RowFiles
-from llama_index_advanced_rag.stores.row_state import RowState
-from llama_index_advanced_rag.stores.rows import Positions
+from llama_index_advanced_rag.stores.rows.positions import Positions
+from llama_index_advanced_rag.stores.rows.row_files import RowFiles
+from llama_index_advanced_rag.stores.rows.row_state import RowState
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -147,7 +147,7 @@ def test_a_change_cut_short_after_its_commit_is_read_from_the_rows(monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    "place", ["llama_index_advanced_rag.stores.row_files.RowFiles.append", "llama_index_advanced_rag.stores.row_manifest.RowManifest.write"]
+    "place", ["llama_index_advanced_rag.stores.rows.row_files.RowFiles.append", "llama_index_advanced_rag.stores.rows.row_manifest.RowManifest.write"]
 )
 def test_a_failed_commit_changes_neither_rows_nor_memory(place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     for folder in (None, tmp_path / "i"):

@@ -8,9 +8,9 @@ from llama_index.core.schema import Document
 
 from llama_index_advanced_rag import CorpusIndex, verification
 from llama_index_advanced_rag.errors import IndexFormatError, IndexNotFoundError
-from llama_index_advanced_rag.stores.row_checks import file_problems
-from llama_index_advanced_rag.stores.row_compaction import compact
-from llama_index_advanced_rag.stores.row_files import RowFiles
+from llama_index_advanced_rag.stores.rows.row_checks import file_problems
+from llama_index_advanced_rag.stores.rows.row_compaction import compact
+from llama_index_advanced_rag.stores.rows.row_files import RowFiles
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.verification import VerifyReport, check_folder, verify
 

@@ -6,9 +6,9 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.simple import SimpleVectorStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
 
-from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 from llama_index_advanced_rag.testing import stock_fault
 
 

@@ -12,15 +12,15 @@ from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
-from llama_index_advanced_rag.stores._postings_segment import build_segment
-from llama_index_advanced_rag.stores.filter_columns import FilterColumns
+from llama_index_advanced_rag.stores.filters.filter_columns import FilterColumns
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
-from llama_index_advanced_rag.stores.metadata_filters import filterable_metadata
 from llama_index_advanced_rag.stores.node_source import DictNodeSource, own_copy, sort_key
+from llama_index_advanced_rag.stores.postings.postings_segment import build_segment
+from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
-from llama_index_advanced_rag.stores.postings_view import PostingsView
-from llama_index_advanced_rag.stores.row_state import RowState
-from llama_index_advanced_rag.stores.vector_matrix import MatrixView, VectorMetric
+from llama_index_advanced_rag.stores.rows.row_state import RowState
+from llama_index_advanced_rag.stores.vectors.vector_matrix import MatrixView, VectorMetric
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.row_checks import file_problems, row_problems
-from llama_index_advanced_rag.stores.row_files import RowFiles
-from llama_index_advanced_rag.stores.row_generation import ARRAY_FILE, KINDS, file_name
+from llama_index_advanced_rag.stores.rows.row_checks import file_problems, row_problems
+from llama_index_advanced_rag.stores.rows.row_files import RowFiles
+from llama_index_advanced_rag.stores.rows.row_generation import ARRAY_FILE, KINDS, file_name
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 
 DIMENSION = 4
 TERMS = ("fox", "sea", "tax", "été")

@@ -12,8 +12,8 @@ from llama_index.core.schema import Document, ImageDocument, ImageNode, IndexNod
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from llama_index_advanced_rag.errors import ConfigurationError, NodeNotFoundError
-from llama_index_advanced_rag.stores.database import CorpusDatabase
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 WORDS = ["le", "règlement", "s'applique", "à", "toute", "personne", "dont", "les", "données", "sont", "traitées", "😀", "dans", "l'Union", ""]

@@ -27,9 +27,9 @@ from llama_index_advanced_rag.errors import (
     ReadOnlyIndexError,
     StorageError,
 )
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.flat_rows import FlatRows, FlatSettings
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
+from llama_index_advanced_rag.stores.vectors.flat_rows import FlatRows, FlatSettings
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 
@@ -451,8 +451,8 @@ def test_copies(again, store, tmp_path):
 KILLED = """
 import sys
 from llama_index.core.schema import TextNode
-from llama_index_advanced_rag.stores.database import CorpusDatabase
-from llama_index_advanced_rag.stores.flat_rows import FlatRows, FlatSettings
+from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
+from llama_index_advanced_rag.stores.vectors.flat_rows import FlatRows, FlatSettings
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 store = FlatVectorStore(sys.argv[1])
 print("open", flush=True)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError, IndexNotFoundError, StorageError
-from llama_index_advanced_rag.stores._postings_file import _sealed
+from llama_index_advanced_rag.stores.postings.postings_file import _sealed
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 

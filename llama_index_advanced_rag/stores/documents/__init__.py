@@ -1,0 +1,1 @@
+"""Documents and nodes as rows of SQL tables."""

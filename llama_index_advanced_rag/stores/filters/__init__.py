@@ -1,0 +1,1 @@
+"""Metadata filters: whether one node matches, and masks over all of them."""

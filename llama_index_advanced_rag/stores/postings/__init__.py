@@ -1,0 +1,1 @@
+"""Which texts hold a term: segments, their files, and BM25 over them."""

@@ -1,0 +1,1 @@
+"""Exact vector search, and vector stores of others."""
