@@ -56,7 +56,7 @@ def ready_nodes(corpus: Corpus, nodes: Sequence[BaseNode]) -> ReadyNodes:
 def _carried(node: BaseNode) -> Vector:
     with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused
         vector = np.asarray(node.embedding, dtype=np.float32).reshape(-1)
-    if not np.isfinite(vector).all() or not vector.any():
+    if not 0.0 < float(vector @ vector) < np.inf and not (np.isfinite(vector).all() and vector.any()):
         what = "is zero, which has no direction" if np.isfinite(vector).all() else "has NaN or infinite values"
         raise ConfigurationError(f"The embedding that the node {node.node_id!r} carries {what}. Embed it again, or remove it: node.embedding = None.")
     return vector

@@ -34,8 +34,6 @@ from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 SEED = 20
 MODES = ("lexical", "dense", "hybrid")
-indexing.BATCH_NODES = indexing.MOST_BATCH_NODES = 4  # a commit for each one or two documents
-row_compaction._SMALL, row_compaction._UNORDERED = 12, 10  # compactions and orders of few rows
 model = DeterministicEmbedding(dimensions=16)
 shared = mmap.mmap(-1, 16)  # points passed and transactions committed, by the victim, for whoever comes after it
 
@@ -212,6 +210,8 @@ def look(folder: Path) -> dict[str, Any]:
 
 
 def main(place: Path, n_instants: int, what: str) -> None:
+    indexing.BATCH_NODES = indexing.MOST_BATCH_NODES = 4  # a commit for each one or two documents
+    row_compaction._SMALL, row_compaction._UNORDERED = 12, 10  # compactions and orders of few rows
     base, folder = place / "base", place / "index"
     if what == "update":
         build(base)

@@ -132,7 +132,9 @@ class MatrixView:
         start = 0
         for block in row_blocks(self.vectors, chosen):
             rows = np.arange(start, start + len(block)) if chosen is None else chosen[start : start + len(block)]
-            candidates.offer(self._in_order(singles @ block.T, rows), rows, None if allowed is None else allowed[rows])
+            with np.errstate(all="ignore"):  # as in `products`
+                values = singles @ block.T
+            candidates.offer(self._in_order(values, rows), rows, None if allowed is None else allowed[rows])
             start += len(block)
             if candidates.too_many:
                 return [self.top(query, top_k=top_k, names=names, mask=mask) for query in queries]

@@ -57,7 +57,11 @@ def exact_similarities(metric: VectorMetric, vectors: Matrix, query: Scores, pos
 
 def products(vectors: Matrix, query: Scores, positions: Positions | None = None) -> Values:
     """Float32 inner product of each row (of those at the positions) and a vector; (n,)."""
-    single = query.astype(np.float32)
+    with np.errstate(all="ignore"):  # some BLAS kernels raise flags for lanes that hold no number of ours; all of ours are finite
+        return _products(vectors, query.astype(np.float32), positions)
+
+
+def _products(vectors: Matrix, single: Values, positions: Positions | None) -> Values:
     if positions is None and vectors.dtype == np.float32:
         return vectors @ single
     values = np.empty(len(vectors) if positions is None else len(positions), dtype=np.float32)
