@@ -27,7 +27,7 @@ from engines_data import Vectors, node_of, questions, texts, vector_file
 from engines_measures import TOP_K, Bench, against_limit, against_stock, batched, concurrent, filtered, recalled
 from engines_reference import Limit, build_bm25s, persist_stock, stock_hybrid, stock_index, stock_words, tokens_of
 from engines_rows import compared, failed, missed, timed
-from engines_state import OPENINGS, build_ours, changed, documents, opened, remembered, save_questions
+from engines_state import OPENINGS, build_ours, build_words, changed, documents, opened, remembered, save_questions
 
 BLAS_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 GROUPS = ("build", "limit", "filters", "batch", "concurrent", "recall", "change", "stock", "open", "memory")
@@ -105,6 +105,7 @@ def built(run: Run, vectors: Vectors) -> tuple[Any, Any]:
     found = [compared(run.size, "build from documents against bm25s", run.build_ms, limit_ms, "ms")] if documents_ms else []
     if nodes_ms:
         found.append(compared(run.size, "build from ready nodes against bm25s", statistics.median(nodes_ms), limit_ms, "ms"))
+    found.append(compared(run.size, "words alone, tokenised and indexed, against bm25s", build_words(run.size), limit_ms, "ms"))
     run.take("build", lambda: found)
     return index, words
 

@@ -19,6 +19,8 @@ from engines_rows import compared, timed
 from llama_index.core.schema import Document
 
 from llama_index_advanced_rag import CorpusIndex
+from llama_index_advanced_rag.stores.postings_store import PostingsStore
+from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 CHANGES = 10
 OPENINGS = 3
@@ -50,6 +52,19 @@ def build_ours(folder: Path, size: int, vectors: Vectors, *, ready_nodes: bool =
             if len(index.last_report.added) != len(chunk):
                 raise RuntimeError(f"{len(index.last_report.added)} of {len(chunk)} documents were added: {index.last_report.skipped[:3]}.")
     return index, elapsed
+
+
+def build_words(size: int) -> float:
+    """Milliseconds that the words alone take: what bm25s does, without nodes, vectors or a disk."""
+    store, elapsed, done = PostingsStore(TextAnalyzer("en")), 0.0, 0
+    for chunk in documents(size):
+        held = [item.get_content() for item in chunk]
+        names = [item.id_ for item in chunk]
+        elapsed += timed(lambda names=names, held=held: store.add(names, held))
+        done += len(chunk)
+    if len(store) != done:
+        raise RuntimeError(f"{len(store)} of {done} texts are held.")
+    return elapsed
 
 
 def changed(index: CorpusIndex, model: PreparedEmbedding, size: int, rebuild_ms: float) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from llama_index_advanced_rag.stores.postings.segment_merging import tail_to_merge
 from llama_index_advanced_rag.stores.postings.term_table import TermTable, encode_term, make_term_table
 from llama_index_advanced_rag.stores.rows.positions import Mask
 
@@ -71,17 +72,14 @@ def build_segment(first_position: int, counts: Sequence[Mapping[str, int]]) -> S
 
 
 def append_segment(segments: Sequence[Segment], new: Segment, alive: Mask | None = None) -> tuple[Segment, ...]:
-    """The segments and a new one behind them, merged with its elders until each is at least twice as large as the next.
+    """The segments and a new one behind them, merged with its elders where there are many of its size (`tail_to_merge`).
 
     Args:
         segments: in ascending order.
         new: the next one.
         alive: as for `merge_segments`; positions beyond its end are alive.
     """
-    first, size = len(segments), len(new)
-    while first and len(segments[first - 1]) < 2 * size:
-        first -= 1
-        size += len(segments[first])
+    first = len(segments) - tail_to_merge([*map(len, segments), len(new)])
     if first == len(segments):
         return (*segments, new)
     if alive is not None and len(alive) < new.stop:

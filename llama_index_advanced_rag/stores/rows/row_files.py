@@ -15,10 +15,10 @@ from llama_index_advanced_rag.ranking.bm25 import K1, B
 from llama_index_advanced_rag.stores.filters.filter_columns import FilterColumns
 from llama_index_advanced_rag.stores.postings.postings_segment import Segment, build_segment, merge_segments, segment_arrays, segment_from_arrays
 from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
+from llama_index_advanced_rag.stores.postings.segment_merging import tail_to_merge
 from llama_index_advanced_rag.stores.rows.positions import Mask, Positions
 from llama_index_advanced_rag.stores.rows.row_generation import KINDS, ROWS, VECTORS, RowGeneration, file_name
 from llama_index_advanced_rag.stores.rows.row_manifest import Manifest, RowManifest, SegmentFile
-from llama_index_advanced_rag.stores.rows.row_merging import tail_to_merge
 from llama_index_advanced_rag.stores.rows.row_state import RowState
 from llama_index_advanced_rag.stores.rows.sql_row_names import NewestNames, SqlRowNames, positions_of_rows
 from llama_index_advanced_rag.stores.segment_files import map_arrays, write_arrays
