@@ -112,7 +112,12 @@ def remembered(size: int, ours: Path, questions: Path) -> list[Row]:
     """Anonymous memory of a new process that opens the index and asks it, against the bytes of the float32 vectors."""
     memory = _in_new_process("memory", ours, questions)
     name = f"private memory after {MEMORY_QUERIES} queries against the vectors"
-    return [compared(size, name, memory.pop("anonymous"), 4 * DIMENSION * size, "bytes", **memory)]
+    note = f"{_mb(memory['anonymous_before_opening'])} of it before opening; {_mb(memory['file_backed'])} backed by files besides"
+    return [compared(size, name, memory["anonymous"], 4 * DIMENSION * size, "bytes", note=note)]
+
+
+def _mb(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.0f} MB"
 
 
 def _open_ours(folder: Path, questions: Sequence[Question]) -> float:
