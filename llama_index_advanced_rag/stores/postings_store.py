@@ -15,7 +15,7 @@ from llama_index_advanced_rag.stores.postings.memory_names import MemoryNames
 from llama_index_advanced_rag.stores.postings.postings_file import StoredPostings, read_postings, write_postings
 from llama_index_advanced_rag.stores.postings.postings_segment import Segment, append_segment, build_segment, merge_segments, remapped
 from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
-from llama_index_advanced_rag.stores.rows.positions import Mask, Positions, RowNames
+from llama_index_advanced_rag.stores.rows.positions import Mask, Positions, RowNames, alive_after
 from llama_index_advanced_rag.stores.segment_files import ArrayFile
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -121,7 +121,7 @@ class PostingsStore:
             first = names.n_rows
             segments = append_segment(self._state.view.segments, build_segment(first, new), names.alive) if new else self._state.view.segments
             self._lengths.append(np.array([sum(terms.values()) for terms in new], dtype=np.uint32), at=first)
-            alive = _marked(names.alive, first + len(new), gone)
+            alive = alive_after(names.alive, first + len(new), gone)
             names = names.extended(list(last), [keys[place] for place in last.values()], alive)
             self._swap(names, segments)
 
@@ -131,7 +131,7 @@ class PostingsStore:
             names = self._state.names
             gone = names.positions_of(list(node_ids))
             if len(gone):
-                self._swap(names.without(_marked(names.alive, names.n_rows, gone)), self._state.view.segments)
+                self._swap(names.without(alive_after(names.alive, names.n_rows, gone)), self._state.view.segments)
 
     def search(self, query: str, *, top_k: int, candidates: Collection[str] | None = None) -> list[tuple[str, float]]:
         """The best texts with their BM25 scores, best first, equal scores by sort key.
@@ -224,17 +224,6 @@ def _positive(counts: Mapping[str, int]) -> Mapping[str, int]:
     if counts and min(counts.values()) < 1:
         raise ConfigurationError(f"A term count is {min(counts.values())!r}. Expected counts of at least 1. Leave out terms that a text does not hold.")
     return counts
-
-
-def _marked(alive: Mask | None, n_rows: int, gone: Positions) -> Mask | None:
-    """Which of the rows are alive when these have gone too; None = all."""
-    if alive is None and not len(gone):
-        return None
-    marked = np.ones(n_rows, dtype=bool)
-    if alive is not None:
-        marked[: len(alive)] = alive
-    marked[gone] = False
-    return marked
 
 
 def _renumbered(state: _State, living: Positions) -> Segment:

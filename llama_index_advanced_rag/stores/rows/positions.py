@@ -48,6 +48,22 @@ class RowNames(Protocol):
         ...
 
 
+def alive_after(alive: Mask | None, n_rows: int, gone: Positions) -> Mask | None:
+    """Which of `n_rows` rows live when more came than `alive` knows, and some have gone; None = all.
+
+    Example:
+        >>> alive_after(np.array([True, False]), 3, np.array([0])).tolist()
+        [False, False, True]
+    """
+    if alive is None and not len(gone):
+        return None
+    living = np.ones(n_rows, dtype=bool)
+    if alive is not None:
+        living[: len(alive)] = alive
+    living[gone] = False
+    return living
+
+
 def pairs(found: Found) -> list[tuple[int, float]]:
     """Positions and scores, best first."""
     return list(zip(found.positions.tolist(), found.scores.tolist(), strict=True))

@@ -16,7 +16,7 @@ from llama_index_advanced_rag.stores.filters.filter_columns import FilterColumns
 from llama_index_advanced_rag.stores.postings.postings_segment import Segment, build_segment, merge_segments, segment_arrays, segment_from_arrays
 from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
 from llama_index_advanced_rag.stores.postings.segment_merging import tail_to_merge
-from llama_index_advanced_rag.stores.rows.positions import Mask, Positions
+from llama_index_advanced_rag.stores.rows.positions import Mask, alive_after
 from llama_index_advanced_rag.stores.rows.row_generation import KINDS, ROWS, VECTORS, RowGeneration, file_name
 from llama_index_advanced_rag.stores.rows.row_manifest import Manifest, RowManifest, SegmentFile
 from llama_index_advanced_rag.stores.rows.row_state import RowState
@@ -164,7 +164,7 @@ class RowFiles:
         segments = {file.name: self._segments.get(file.name) or self._mapped(file) for file in files if file.first >= 0}
         order = self._order_of(files)
         row_ids = generation.rows(manifest.n_rows)
-        alive = _alive(before.alive if before else None, len(row_ids), positions_of_rows(row_ids, dead))
+        alive = alive_after(before.alive if before else None, len(row_ids), positions_of_rows(row_ids, dead))
         names = SqlRowNames(self._database, row_ids, order[1])
         postings = self._postings(tuple(segments.values()), generation.lengths(manifest.n_rows), alive, manifest.n_terms)
         if before is not None:
@@ -286,14 +286,3 @@ class RowFiles:
         for path in filter(None, map(self.path, names)):
             with contextlib.suppress(PermissionError):  # a system that keeps mapped files: the next writer comes again
                 path.unlink(missing_ok=True)
-
-
-def _alive(before: Mask | None, n_rows: int, dead: Positions) -> Mask | None:
-    """Which rows live, after more rows came and some died; None while all do."""
-    if before is None and not len(dead):
-        return None
-    alive = np.ones(n_rows, dtype=bool)
-    if before is not None:
-        alive[: len(before)] = before
-    alive[dead] = False
-    return alive
