@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.ranking.bm25 import K1, B, inverse_document_frequency, length_norms, term_contributions
+from llama_index_advanced_rag.ranking.unit_bm25 import WordMatches
 from llama_index_advanced_rag.stores.postings.postings_segment import Counts, Rows, Segment
 from llama_index_advanced_rag.stores.rows.positions import NOTHING, Found, Mask, Positions, RowNames, best_first
 
@@ -78,6 +79,10 @@ class PostingsView:
         uses = Counter(group for groups in queries for group in groups)
         fetched = {group: self._with_rough(word) if uses[group] > 1 else word for group in uses if (word := self._word(group)) is not None}
         return [self._best(self._words(groups, fetched), top_k, names, mask) for groups in queries]
+
+    def matches(self, groups: Mapping[Group, int]) -> list[WordMatches]:
+        """For each word of the query that a living text holds: the texts that hold it, deleted ones included, and how often."""
+        return [WordMatches(word.positions, word.frequencies, word.times) for word in self._words(groups)]
 
     def explain(self, groups: Mapping[Group, int], position: int) -> dict[str, float]:
         """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first."""
