@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
-from llama_index_advanced_rag.answering.tables import join_head_lines
 from llama_index_advanced_rag.text.sentences import sentence_spans
+from llama_index_advanced_rag.text.table_rows import join_head_lines
 
 _TAG = re.compile(r"<(?=\s*/?\s*(?:context|question|conversation|message)\b)", re.IGNORECASE)
 _WIDEST_GAP = 16  # characters, white space in practice, between nodes that follow each other

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from llama_index_advanced_rag.answering.context import NumberedSentence, inert
 from llama_index_advanced_rag.answering.extractive import Extract
-from llama_index_advanced_rag.answering.tables import is_data_row
+from llama_index_advanced_rag.text.table_rows import is_data_row
 
 _BULLET = re.compile(r"^(?:[-*+•·▪◦‣●○■□–—]|#{1,6})\s+")
 _EMPHASIS = re.compile(r"\*\*(.+?)\*\*")

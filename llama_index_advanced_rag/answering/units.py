@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from llama_index_advanced_rag.answering.context import NumberedSentence
-from llama_index_advanced_rag.answering.tables import figures_start, heads_of_row, is_data_row
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
+from llama_index_advanced_rag.text.table_rows import figures_start, heads_of_row, is_data_row
 
 Words = frozenset[str]
 

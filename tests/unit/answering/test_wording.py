@@ -1,7 +1,7 @@
 import pytest
 
-from llama_index_advanced_rag.answering.tables import heads_of_row, is_data_row, join_head_lines
 from llama_index_advanced_rag.answering.wording import AnswerKind, answer_kind, broken_off, empty_question, gives, no_answer
+from llama_index_advanced_rag.text.table_rows import heads_of_row, is_data_row, join_head_lines
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-Span = tuple[int, int]
+from llama_index_advanced_rag.text.lines import Span
 
 _CELL = re.compile(r"[$€£(|]*[-–—]?\d[\d.,]*[%)|]*")
 _FILLER = re.compile(r"[$€£%()|–—-]+")
@@ -100,14 +100,20 @@ def heads_of_row(lines: Sequence[str], is_row: Sequence[bool], row: int) -> list
         line = lines[index]
         if is_row[index] or "|" in line:
             continue
-        if len(line) > _LONGEST_HEAD or _SENTENCE_END.search(line) or (line.endswith(":") and len(line) > _LONGEST_HEAD_LINE and not _is_head_of_columns(line)):
+        if len(line) > _LONGEST_HEAD or _SENTENCE_END.search(line) or (line.endswith(":") and len(line) > _LONGEST_HEAD_LINE and not is_head_of_columns(line)):
             break
-        if _is_head_of_columns(line):
+        if is_head_of_columns(line):
             return [*heads, index]
         if not heads and is_head_line(line):
             heads.append(index)
     return heads
 
 
-def _is_head_of_columns(line: str) -> bool:
+def is_head_of_columns(line: str) -> bool:
+    """Whether a line has enough figures (dates, as a rule) and few enough words to head the columns of a table.
+
+    Example:
+        >>> is_head_of_columns("July 1, 2023 June 25, 2022"), is_head_of_columns("Operating expenses:")
+        (True, False)
+    """
     return sum(character.isdigit() for character in line) >= _LEAST_DIGITS and line.count(" ") < _MOST_HEAD_WORDS
