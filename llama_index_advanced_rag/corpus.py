@@ -15,7 +15,7 @@ from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.corpus_writes import PreparedDocument, ReadyNodes, Vector
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.document_store import SQLDocumentStore
-from llama_index_advanced_rag.stores.documents.node_writer import Found, NewDocument, NodeWriter
+from llama_index_advanced_rag.stores.documents.node_writer import NOT_SEARCHED, Found, NewDocument, NodeWriter
 from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
 from llama_index_advanced_rag.stores.postings.corpus_postings import CorpusPostings
 from llama_index_advanced_rag.stores.rows.positions import Positions
@@ -138,9 +138,9 @@ class Corpus:
         return dict(self.database.query_in("SELECT ref_doc_id, hash FROM documents WHERE ref_doc_id IN ({})", ref_doc_ids))
 
     def describe_documents(self) -> list[tuple[str, str | None, dict[str, Any], int]]:
-        """Id, hash, metadata and number of nodes of each document, by id."""
+        """Id, hash, metadata and number of searched nodes of each document, by id."""
         sql = (
-            "SELECT d.ref_doc_id, d.hash, d.metadata, count(n.node_id) FROM documents d "
+            "SELECT d.ref_doc_id, d.hash, d.metadata, count(n.embed_hash) FROM documents d "
             "LEFT JOIN nodes n ON n.ref_doc_id = d.ref_doc_id GROUP BY d.ref_doc_id ORDER BY d.ref_doc_id"
         )
         with damage_reported():
@@ -192,7 +192,7 @@ class Corpus:
         with self._change(vectors, ref_doc_ids=replaced) as external:
             matrix = self._matrix(nodes, [digest for item in prepared for digest in item.ready.embed_hashes], vectors)
             self.documents.delete_documents(deleted)
-            new = [NewDocument(item.document, item.digest, item.ready.nodes, item.ready.embed_hashes) for item in prepared]
+            new = [_with_outline(item) for item in prepared]
             self._writer.put_documents(new, first_row=self.rows.next_row)
             self.rows.append(matrix, [count for item in prepared for count in item.ready.term_counts], n_new=len(nodes))
             if external is not None:
@@ -211,10 +211,11 @@ class Corpus:
             StorageError: the disk refused; nothing has changed.
         """
         ids = [node.node_id for node in ready.nodes]
-        with self._change(vectors, node_ids=ids) as external:
+        with self._change(vectors, node_ids=[*(node.node_id for node in ready.outline), *ids]) as external:
             matrix = self._matrix(ready.nodes, ready.embed_hashes, vectors)
             numbered = enumerate(zip(ids, ready.embed_hashes, strict=True), start=self.rows.next_row)
-            self._writer.add_nodes(ready.nodes, found={node_id: Found(digest, row) for row, (node_id, digest) in numbered})
+            found = {node.node_id: NOT_SEARCHED for node in ready.outline} | {node_id: Found(digest, row) for row, (node_id, digest) in numbered}
+            self._writer.add_nodes([*ready.outline, *ready.nodes], found=found)
             self.rows.append(matrix, ready.term_counts, n_new=len(ids))
             if external is not None:
                 external.replace(ready.nodes, matrix)
@@ -273,14 +274,22 @@ class Corpus:
             self.database.backup_to(folder)
 
     def counts(self) -> dict[str, int]:
-        """Numbers of documents and nodes."""
-        return {name: int(self.database.query(f"SELECT count(*) FROM {name}")[0][0]) for name in ("documents", "nodes")}  # noqa: S608
+        """Numbers of documents, of nodes that are searched, and of those that were split into them (documents and sections)."""
+        documents = self.database.query("SELECT count(*) FROM documents")[0][0]
+        nodes, searched = self.database.query("SELECT count(*), count(embed_hash) FROM nodes")[0]
+        return {"documents": int(documents), "nodes": int(searched), "outline_nodes": int(nodes - searched)}
 
     def sizes(self) -> dict[str, int]:
-        """Numbers of documents, nodes and searchable rows, and bytes of text, vectors and postings. Reads all text."""
+        """Numbers of documents, nodes and searchable rows, and bytes of text, records (text included), vectors and postings. Reads all text."""
         text = self.database.query("SELECT coalesce(sum(length(CAST(text AS BLOB))), 0) FROM documents")
-        return {**self.counts(), "text_bytes": int(text[0][0]), **self.rows.sizes()}
+        return {**self.counts(), "text_bytes": int(text[0][0]), "record_bytes": self.database.size(), **self.rows.sizes()}
 
     def close(self) -> None:
         """Close the database; closing twice is fine."""
         self.database.close()
+
+
+def _with_outline(item: PreparedDocument) -> NewDocument:
+    """A document with all its nodes; those that are not searched by themselves have no embedding hash."""
+    ready = item.ready
+    return NewDocument(item.document, item.digest, [*ready.outline, *ready.nodes], [*[None] * len(ready.outline), *ready.embed_hashes])

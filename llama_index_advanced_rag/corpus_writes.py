@@ -13,12 +13,21 @@ Vector = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ReadyNodes:
-    """Nodes ready to be stored; in the same order the text that is embedded and searched of each, its hash and its term counts."""
+    """Nodes ready to be stored.
+
+    Attributes:
+        nodes: those that are searched.
+        texts: in the same order, the text that is embedded and searched of each.
+        embed_hashes: in the same order, the hash of that text.
+        term_counts: in the same order, how often it holds each term.
+        outline: the documents and sections that were split into other nodes: stored, and not searched by themselves.
+    """
 
     nodes: Sequence[BaseNode]
     texts: Sequence[str]
     embed_hashes: Sequence[str]
     term_counts: Sequence[Mapping[str, int]]
+    outline: Sequence[BaseNode] = ()
 
 
 @dataclass(frozen=True, slots=True)

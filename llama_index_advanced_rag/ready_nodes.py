@@ -48,9 +48,11 @@ def embed_nodes(corpus: Corpus, model: BaseEmbedding, ready: ReadyNodes, *, use_
 
 
 def ready_nodes(corpus: Corpus, nodes: Sequence[BaseNode]) -> ReadyNodes:
-    """The nodes with what is embedded and searched of them."""
-    texts = [embedding_text(node) for node in nodes]
-    return ReadyNodes(nodes, texts, [content_hash(text) for text in texts], [corpus.postings.term_counts(text) for text in texts])
+    """The nodes with what is embedded and searched of them: of those that were split into others (they name children) nothing."""
+    searched = [node for node in nodes if not node.child_nodes]
+    texts = [embedding_text(node) for node in searched]
+    hashes, counts = [content_hash(text) for text in texts], [corpus.postings.term_counts(text) for text in texts]
+    return ReadyNodes(searched, texts, hashes, counts, [node for node in nodes if node.child_nodes])
 
 
 def _carried(node: BaseNode) -> Vector:

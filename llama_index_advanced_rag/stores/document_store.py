@@ -31,7 +31,7 @@ class SQLDocumentStore(AsyncDocumentStore):
 
     Args:
         database: where everything is kept; closing it is the caller's affair.
-        list_split: `docs` lists documents beside the nodes that were cut from them, as they came; False lists the nodes only.
+        list_split: `docs` lists documents beside the nodes that were cut from them, as they came; False lists the last of the nodes only.
 
     Example:
         >>> from llama_index.core.node_parser import SentenceSplitter
@@ -55,7 +55,7 @@ class SQLDocumentStore(AsyncDocumentStore):
     @property
     def docs(self) -> dict[str, BaseNode]:
         """Every document and node, read into memory."""
-        nodes = {node.node_id: node for node in self.iter_nodes()}
+        nodes = {node.node_id: node for node in self.iter_nodes() if self._list_split or not node.child_nodes}
         split = set[str | None]() if self._list_split else {node.ref_doc_id for node in nodes.values()}
         documents: dict[str, BaseNode] = {document.id_: document for document in self._rows.all_documents() if document.id_ not in split}
         return {**documents, **nodes}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import CopyableLock
@@ -14,7 +15,7 @@ from llama_index_advanced_rag.ranking.bm25 import K1, B
 from llama_index_advanced_rag.stores.postings.memory_names import MemoryNames
 from llama_index_advanced_rag.stores.postings.postings_file import StoredPostings, read_postings, write_postings
 from llama_index_advanced_rag.stores.postings.postings_segment import Segment, append_segment, build_segment, merge_segments, remapped
-from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
+from llama_index_advanced_rag.stores.postings.postings_view import Group, PostingsView
 from llama_index_advanced_rag.stores.rows.positions import Mask, Positions, RowNames, alive_after
 from llama_index_advanced_rag.stores.segment_files import ArrayFile
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
@@ -157,6 +158,10 @@ class PostingsStore:
         named = zip(names.node_ids(found.positions), found.scores.tolist(), strict=True)
         return [(node_id, score) for node_id, score in named if node_id is not None]
 
+    def scores(self, groups: Mapping[Group, int]) -> NDArray[np.float64]:
+        """(n_positions,) scores of all texts, in the order in which they came as long as none has been deleted or replaced; 0.0 without a word of the query."""
+        return self._view()[0].scores(groups)
+
     def explain(self, query: str, node_id: str) -> dict[str, float]:
         """What each word of the query adds to the score of one text, by the first of its terms that the text holds, highest first; empty for an unknown id."""
         view, names = self._view()
@@ -190,6 +195,10 @@ class PostingsStore:
         store._lengths.append(stored.lengths, at=0)
         store._swap(MemoryNames().extended(stored.node_ids, stored.sort_keys), (stored.segment,) if stored.node_ids else ())
         return store
+
+    def view(self) -> PostingsView:
+        """What a search reads, of this moment."""
+        return self._view()[0]
 
     def _view(self) -> tuple[PostingsView, RowNames]:
         """What a search reads, of one state."""

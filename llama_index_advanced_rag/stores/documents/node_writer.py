@@ -41,7 +41,7 @@ class NewDocument(NamedTuple):
     embed_hashes: Sequence[str | None]
 
 
-_NOT_SEARCHED = Found(None, None)
+NOT_SEARCHED = Found(None, None)
 
 
 class NodeWriter:
@@ -58,7 +58,7 @@ class NodeWriter:
     def put_documents(self, documents: Sequence[NewDocument], *, first_row: int | None = None) -> None:
         """Store documents and exactly these nodes, in this order, in place of their earlier versions.
 
-        Embeddings on the nodes are not stored. The nodes are searchable under the rows from `first_row` on; None = not at all.
+        Embeddings on the nodes are not stored. Those with an embedding hash are searchable under the rows from `first_row` on; None = none.
 
         Raises:
             ConfigurationError: two nodes with one id, or a node id that another document has.
@@ -132,8 +132,9 @@ def _node_rows(documents: Sequence[NewDocument], first_row: int | None) -> Itera
     for document, digest, nodes, embed_hashes in documents:
         inherited = Inherited.of_document(document, digest)
         for place, (node, embed_hash) in enumerate(zip(nodes, embed_hashes, strict=True)):
-            yield (node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash, number)
-            number = None if number is None else number + 1
+            row = None if embed_hash is None else number
+            yield (node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash, row)
+            number = None if number is None else number + (row is not None)
 
 
 def _upserts(
@@ -142,7 +143,7 @@ def _upserts(
     for ref_doc_id, nodes in groups.items():
         for place, node in enumerate(nodes, start=places.get(ref_doc_id, 0)):
             encoded = encode_node(node, inherited[ref_doc_id], keep_embedding=found is None)
-            yield (node.node_id, ref_doc_id, place, *encoded, node.hash, *(_NOT_SEARCHED if found is None else found[node.node_id]))
+            yield (node.node_id, ref_doc_id, place, *encoded, node.hash, *(NOT_SEARCHED if found is None else found[node.node_id]))
 
 
 def _hashes(groups: Mapping[str | None, list[BaseNode]], places: Mapping[str | None, int]) -> Iterable[tuple[object, ...]]:

@@ -276,6 +276,11 @@ class CorpusDatabase:
                 raise ConfigurationError("backup_to() was called inside a transaction. Call it after the transaction has ended.")
             self._guarded(lambda: self._connection.backup(other._connection))
 
+    def size(self) -> int:
+        """Bytes in use, without what deletes have freed."""
+        pages, free, page_bytes = (int(self.query(f"PRAGMA {name}")[0][0]) for name in ("page_count", "freelist_count", "page_size"))
+        return (pages - free) * page_bytes
+
     def shrink(self) -> None:
         """Give free space back to the disk; outside of a transaction."""
         with self._lock:

@@ -1,0 +1,193 @@
+"""Which documents and sections a question is about, by their words and their titles."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from llama_index.core.schema import BaseNode, MetadataMode
+from llama_index.core.vector_stores.types import MetadataFilters
+from numpy.typing import NDArray
+
+from llama_index_advanced_rag._concurrency import CopyableLock
+from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.hierarchy.keys import PAGE_LABEL, SECTION_PATH
+from llama_index_advanced_rag.hierarchy.units import UnitRecord, UnitTable, document_of, title_of
+from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES, choose_documents
+from llama_index_advanced_rag.ranking.unit_bm25 import UnitTree, score_units
+from llama_index_advanced_rag.stores.documents.outline_rows import OutlineNode, OutlineRows, read_outline
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
+from llama_index_advanced_rag.stores.postings_store import PostingsStore
+from llama_index_advanced_rag.stores.rows.positions import Mask
+from llama_index_advanced_rag.stores.rows.row_state import RowState
+from llama_index_advanced_rag.text.analyzer import TextAnalyzer
+
+
+@dataclass(frozen=True)
+class UnitScores:
+    """How well each document and section fits a question.
+
+    Attributes:
+        table: the units.
+        units: (n_units,) BM25 of the unit's whole text plus BM25 of its title (of a section: its heading path), >= 0, higher is better.
+        titles: (n_units,) the second part alone.
+        n_passages: (n_units,) passages in each unit that may be returned.
+    """
+
+    table: UnitTable
+    units: NDArray[np.float64]
+    titles: NDArray[np.float64]
+    n_passages: NDArray[np.int64]
+
+    def choose_documents(self, *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES) -> dict[str, float]:
+        """The documents worth looking into, best first, with their shares; see `ranking.coarse_to_fine`."""
+        documents = np.flatnonzero(self.table.parents < 0)
+        sizes = self.n_passages[documents]
+        places, shares = choose_documents(np.where(sizes > 0, self.units[documents], 0.0), sizes, min_documents=min_documents, min_passages=min_passages)
+        return {self.table.units[place].ref_doc_id: share for place, share in zip(documents[places].tolist(), shares.tolist(), strict=True)}
+
+    @cached_property
+    def documents(self) -> dict[str, float]:
+        """The score of each document, by its id; documents without a word of the question are left out."""
+        places = np.flatnonzero((self.table.parents < 0) & (self.units > 0)).tolist()
+        return {self.table.units[place].ref_doc_id: float(self.units[place]) for place in places}
+
+
+@dataclass(frozen=True, eq=False)
+class _Indexed:
+    """What scores are computed from, of one state."""
+
+    table: UnitTable
+    tree: UnitTree
+    view: PostingsView
+    mask: Callable[[MetadataFilters], Mask]
+    titles: tuple[tuple[NDArray[np.intp], PostingsStore], ...]  # of documents, of sections: their places, their titles
+
+
+class UnitScorer:
+    """Scores documents and sections: each is the sum of its passages, whose postings are there already, and its title.
+
+    Nothing is stored for it, so it is exact through every change. What stands in what is read at the first question, and again after a
+    change. 0 LLM calls, nothing is embedded.
+
+    Args:
+        analyzer: cuts questions and titles into terms.
+        load: what scores are computed from, as of now.
+    """
+
+    def __init__(self, analyzer: TextAnalyzer, load: Callable[[], _Indexed]) -> None:
+        self._analyzer = analyzer
+        self._load = load
+
+    @classmethod
+    def of_corpus(cls, corpus: Corpus) -> "UnitScorer":
+        """Over the documents of a corpus; follows its changes."""
+        return cls(corpus.analyzer, _CorpusUnits(corpus))
+
+    @classmethod
+    def of_nodes(cls, nodes: Sequence[BaseNode], *, language: str = "auto") -> "UnitScorer":
+        """Over nodes in memory: of all levels, as `HierarchicalNodeParser` and LlamaIndex's own give them, or flat ones.
+
+        Example:
+            >>> from llama_index.core.schema import Document, TextNode, NodeRelationship, RelatedNodeInfo
+            >>> def passage(text, document):
+            ...     return TextNode(text=text, relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document)})
+            >>> scorer = UnitScorer.of_nodes([passage("Foxes hunt.", "a"), passage("Mice hide from foxes.", "a"), passage("Whales sing.", "b")])
+            >>> sorted(scorer.scores("Do whales sing?").documents)
+            ['b']
+        """
+        analyzer = TextAnalyzer(language)
+        indexed = _of_nodes(nodes, analyzer)
+        return cls(analyzer, lambda: indexed)
+
+    @property
+    def table(self) -> UnitTable:
+        """The documents and sections of this moment."""
+        return self._load().table
+
+    def scores(self, query: str, *, filters: MetadataFilters | None = None) -> UnitScores:
+        """The scores of all documents and sections for a question.
+
+        Args:
+            query: the question.
+            filters: passages that do not match are not counted in `n_passages`; scores stay those of the whole units.
+        """
+        indexed = self._load()
+        groups = Counter(self._analyzer.query_groups(query))
+        titles = np.zeros(len(indexed.table.units))
+        for places, store in indexed.titles:
+            titles[places] = store.scores(groups)
+        units = score_units(indexed.tree, indexed.view.matches(groups)) + titles
+        return UnitScores(indexed.table, units, titles, indexed.tree.count(None if filters is None or not filters.filters else indexed.mask(filters)))
+
+
+class _CorpusUnits:
+    """Reads what stands in what from a corpus, once for each state."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._lock = CopyableLock()
+        self._version: object = None
+        self._indexed: _Indexed | None = None
+
+    def __call__(self) -> _Indexed:
+        with self._lock:
+            state = self._corpus.state()
+            version = (state.generation, state.n_rows, state.n_alive)
+            if self._indexed is None or self._version != version:
+                self._indexed, self._version = self._read(state), version
+            return self._indexed
+
+    def _read(self, state: RowState) -> _Indexed:
+        outline = read_outline(self._corpus.database)
+        table = UnitTable.build(map(_record, outline.nodes), _titles(outline))
+        unit_of = np.full(state.n_rows, -1, dtype=np.int32)
+        rows = np.fromiter((passage.row for passage in outline.passages), dtype=np.int64, count=len(outline.passages))
+        units = np.array([_place(table, passage.parent_id, passage.ref_doc_id) for passage in outline.passages], dtype=np.int32)
+        held = np.isin(rows, state.row_ids)  # another process may have committed since the state
+        unit_of[np.searchsorted(state.row_ids, rows[held])] = units[held]
+        return _indexed(table, unit_of, state.postings, self._corpus.analyzer, lambda filters: state.columns.mask(filters, state.n_rows))
+
+
+def _place(table: UnitTable, parent_id: str | None, ref_doc_id: str) -> int:
+    place = table.place_of(parent_id, ref_doc_id)
+    return -1 if place is None else place
+
+
+def _titles(outline: OutlineRows) -> dict[str, str]:
+    titles = {ref_doc_id: title_of(metadata, ref_doc_id) for ref_doc_id, metadata in outline.documents.items()}
+    for passage in outline.passages:
+        titles.setdefault(passage.ref_doc_id, passage.ref_doc_id)
+    return titles
+
+
+def _record(node: OutlineNode) -> UnitRecord:
+    page: Any = node.metadata.get(PAGE_LABEL)
+    path = str(node.metadata.get(SECTION_PATH) or "")
+    return UnitRecord(node.node_id, node.ref_doc_id, node.parent_id, node.start, node.end, path, None if page is None else str(page))
+
+
+def _of_nodes(nodes: Sequence[BaseNode], analyzer: TextAnalyzer) -> _Indexed:
+    table = UnitTable.from_nodes(nodes)
+    leaves = list({node.node_id: node for node in nodes if not node.child_nodes}.values())
+    store = PostingsStore(analyzer)
+    store.add([node.node_id for node in leaves], [node.get_content(metadata_mode=MetadataMode.EMBED) for node in leaves])
+    unit_of = np.array([_place(table, None if node.parent_node is None else node.parent_node.node_id, document_of(node)) for node in leaves], dtype=np.int32)
+    metadata = [filterable_metadata(node) for node in leaves]
+    return _indexed(table, unit_of, store.view(), analyzer, lambda filters: np.array([metadata_matches(item, filters) for item in metadata], dtype=bool))
+
+
+def _indexed(table: UnitTable, unit_of: NDArray[np.int32], view: PostingsView, analyzer: TextAnalyzer, mask: Callable[[MetadataFilters], Mask]) -> _Indexed:
+    tree = UnitTree(unit_of, table.parents, view.lengths)
+    documents, sections = np.flatnonzero(table.parents < 0), np.flatnonzero(table.parents >= 0)
+    kinds = ((documents, [table.units[place].title for place in documents]), (sections, [table.units[place].path for place in sections]))
+    return _Indexed(table, tree, view, mask, tuple((places, _title_store(texts, analyzer)) for places, texts in kinds))
+
+
+def _title_store(texts: Sequence[str], analyzer: TextAnalyzer) -> PostingsStore:
+    store = PostingsStore(analyzer)
+    store.add([str(place) for place in range(len(texts))], texts)
+    return store
