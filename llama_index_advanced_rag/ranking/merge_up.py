@@ -156,7 +156,7 @@ class _Room:
 
     def __init__(self, items: Iterable[_Item], tree: _Tree) -> None:
         self._tree = tree
-        kept = _within(sorted(items, key=lambda item: item.order), tree)
+        kept = [] if tree.budget is None else _within(sorted(items, key=lambda item: item.order), tree)
         self._orders = {item.order for item in kept}
         self._total = sum(tree.sizes.get(item.node_id, 0) for item in kept)
 
@@ -176,9 +176,9 @@ def _families(items: Mapping[str, _Item], tree: _Tree) -> Iterator[tuple[str, li
     families: dict[str, dict[str, str]] = {}
     for item in sorted(items.values(), key=lambda item: item.order):
         wanted = tree.wanted_parent(item.node_id)
-        if wanted is not None and tree.may_stand(wanted[0]):
+        if wanted is not None:
             families.setdefault(wanted[0], {})[item.node_id] = wanted[1]
-    return ((parent, list(held)) for parent, held in families.items() if tree.enough(parent, held.values()))
+    return ((parent, list(held)) for parent, held in families.items() if tree.enough(parent, held.values()) and tree.may_stand(parent))
 
 
 def _within(ordered: Sequence[_Item], tree: _Tree) -> Sequence[_Item]:
