@@ -112,9 +112,12 @@ def default_window() -> EmbeddingWindow:
 def embedding_window(model: BaseEmbedding) -> EmbeddingWindow:
     """The window of a model.
 
-    Hugging Face models answer with their maximum length and tokenizer, the multilingual E5 with its own, OpenAI's with
+    A model with an attribute `embedding_window` of this class says it itself. Hugging Face models answer with their maximum length and tokenizer, the multilingual E5 with its own, OpenAI's with
     8191 tokens. Any other model: `max_tokens` None and LlamaIndex's global tokenizer.
     """
+    own = getattr(model, "embedding_window", None)
+    if isinstance(own, EmbeddingWindow):
+        return own
     if isinstance(model, MultilingualE5Embedding):
         return EmbeddingWindow(model.max_tokens, WordCachedCounter(_E5Counter(model).count_each))
     transformer = getattr(model, "_model", None)
