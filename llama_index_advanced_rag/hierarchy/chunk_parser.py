@@ -1,17 +1,12 @@
 """Documents to chunks that fit the embedding model: whole sentences, true offsets, the same ids in every run."""
 
-import hashlib
-import uuid
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.node_parser.node_utils import default_id_func
-from llama_index.core.schema import BaseNode, Document, MetadataMode, Node, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import BaseNode, Document, MetadataMode, Node, TextNode
 from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import in_thread, with_progress
@@ -19,26 +14,25 @@ from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow, default_window, embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.chunking import chunk_spans
-from llama_index_advanced_rag.stores.sqlite.lossless_text import escape_text
+from llama_index_advanced_rag.hierarchy.keys import PAGE_LABEL
+from llama_index_advanced_rag.hierarchy.node_making import NodeMaker, link_neighbours
+from llama_index_advanced_rag.hierarchy.pages import page_starts_of, without_layout
+from llama_index_advanced_rag.hierarchy.prefixes import MAX_PREFIX_TOKENS
 from llama_index_advanced_rag.text.sentences import sentence_spans
 from llama_index_advanced_rag.trace import report
 
 DEFAULT_CHUNK_TOKENS = 256
-MAX_PREFIX_TOKENS = 48
-PAGE_STARTS = "page_starts"
-PAGE_LABEL = "page_label"
 _GLOBAL_TOKENIZER = "global"
-_NAMESPACE = uuid.UUID("6f0b2f5c-5a0e-5d8b-9a55-6c1d2c1f7f10")
 
 
 class SentenceChunkParser(NodeParser):
     """Cuts documents into chunks of whole sentences, sized in the embedding model's own tokens.
 
     Every node is a slice of its document (`document.text[node.start_char_idx:node.end_char_idx] == node.text`) and has SOURCE,
-    PREVIOUS and NEXT relations. Its id is a uuid5 of document id, level, text and the ordinal among equal texts of the document:
+    PREVIOUS and NEXT relations (id and type only). Its id is a uuid5 of document id, level, text and the ordinal among equal texts of the document:
     the same document gives the same nodes in every run, sync, async and in an `IngestionPipeline`. Metadata, excluded keys and
     templates are the document's; `page_starts` (character offsets of its pages) becomes `page_label` ("3" or "3-4"), which
-    is not embedded. A document without visible text gives no node.
+    is not embedded, unless the document has a `page_label` itself; `bookmarks` are left out. A document without visible text gives no node.
 
     Args:
         chunk_size: most tokens of what is embedded: text and the metadata in front of it (of which at most 48 tokens, and at
@@ -123,7 +117,7 @@ class SentenceChunkParser(NodeParser):
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         documents = with_progress(nodes, total=len(nodes), description="Parsing nodes", show_progress=show_progress)
-        return [chunk for document in documents for chunk in self._chunks(document)]
+        return [node for document in documents for node in self._nodes_of(document)]
 
     async def _aparse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
         return await in_thread(self._parse_nodes, nodes, show_progress=show_progress)
@@ -132,7 +126,7 @@ class SentenceChunkParser(NodeParser):
         """Nothing is left to do: the stock step would search the offsets by text and link by a half rewritten source."""
         return nodes
 
-    def _chunks(self, document: BaseNode) -> list[TextNode]:
+    def _nodes_of(self, document: BaseNode) -> list[TextNode]:
         text = document.get_content(metadata_mode=MetadataMode.NONE)
         sentences = sentence_spans(text, language=self.language)
         if not sentences:
@@ -140,24 +134,26 @@ class SentenceChunkParser(NodeParser):
         shape = self._shape(document)
         size = self.chunk_size - self._reserved_tokens(shape, document.node_id)
         spans = chunk_spans(text, sentences, count_tokens=self._counter().count_tokens, max_tokens=size, overlap_tokens=min(self.chunk_overlap, size // 2))
-        chunks = list(self._nodes(document, shape, text, spans))
+        maker = NodeMaker(document, text, shape, self.id_func)
+        chunks = [maker.make("chunk", start, end) for start, end in spans]
         if self.include_prev_next_rel:
-            _link(chunks)
+            link_neighbours(chunks)
         return chunks
 
     def _counter(self) -> EmbeddingWindow:
         if self._window is None:
+            name = self.class_name()
             raise ConfigurationError(
                 f"This parser counts tokens of {self.tokenizer!r} but has not got that model. "
-                "Make it with SentenceChunkParser.for_model(embed_model), or SentenceChunkParser.from_dict(data, embed_model=embed_model)."
+                f"Make it with {name}.for_model(embed_model), or {name}.from_dict(data, embed_model=embed_model)."
             )
         return self._window
 
     def _shape(self, document: BaseNode) -> dict[str, Any]:
         """What all chunks of a document share: metadata and how it is shown."""
-        metadata = {name: value for name, value in document.metadata.items() if name != PAGE_STARTS} if self.include_metadata else {}
+        metadata = without_layout(document.metadata) if self.include_metadata else {}
         not_embedded = list(document.excluded_embed_metadata_keys)
-        if PAGE_LABEL not in metadata and PAGE_LABEL not in not_embedded and _page_starts(document):
+        if PAGE_LABEL not in metadata and PAGE_LABEL not in not_embedded and page_starts_of(document):
             not_embedded.append(PAGE_LABEL)
         return {
             "metadata": metadata,
@@ -181,55 +177,3 @@ class SentenceChunkParser(NodeParser):
                 "Name what need not be embedded in excluded_embed_metadata_keys.",
             )
         return reserved
-
-    def _nodes(self, document: BaseNode, shape: dict[str, Any], text: str, spans: Sequence[tuple[int, int]]) -> Iterator[TextNode]:
-        source = document.source_node or _without_page_starts(document.as_related_node_info())
-        shift = getattr(document, "start_char_idx", None) or 0
-        page_starts = _page_starts(document)
-        seen: Counter[str] = Counter()
-        for position, (start, end) in enumerate(spans):
-            chunk = text[start:end]
-            label = {PAGE_LABEL: _page_label(page_starts, start, end)} if page_starts else {}
-            yield TextNode(
-                **{**shape, "metadata": {**shape["metadata"], **label}},
-                id_=self._node_id(document, chunk, seen, position),
-                text=chunk,
-                start_char_idx=shift + start,
-                end_char_idx=shift + end,
-                relationships={NodeRelationship.SOURCE: source},
-            )
-
-    def _node_id(self, document: BaseNode, chunk: str, seen: Counter[str], position: int) -> str:
-        own: Callable[[int, BaseNode], str] = self.id_func
-        if own is not default_id_func:
-            return own(position, document)
-        digest = hashlib.sha256(chunk.encode("utf-8", "surrogatepass")).hexdigest()
-        seen[digest] += 1
-        return str(uuid.uuid5(_NAMESPACE, f"{escape_text(document.node_id)}\0chunk\0{digest}\0{seen[digest]}"))
-
-
-def _without_page_starts(source: RelatedNodeInfo) -> RelatedNodeInfo:
-    metadata = {name: value for name, value in source.metadata.items() if name != PAGE_STARTS}
-    return RelatedNodeInfo(node_id=source.node_id, node_type=source.node_type, metadata=metadata, hash=source.hash)
-
-
-def _link(chunks: Sequence[TextNode]) -> None:
-    """Set PREVIOUS and NEXT; they carry id, type and hash, not another copy of the metadata."""
-    infos = [RelatedNodeInfo(node_id=chunk.node_id, node_type=chunk.get_type(), hash=chunk.hash) for chunk in chunks]
-    for before, after, info_before, info_after in zip(chunks, chunks[1:], infos, infos[1:], strict=False):
-        before.relationships[NodeRelationship.NEXT] = info_after
-        after.relationships[NodeRelationship.PREVIOUS] = info_before
-
-
-def _page_starts(document: BaseNode) -> list[int]:
-    """Character offsets of the pages, or the empty list when the document does not say."""
-    starts = document.metadata.get(PAGE_STARTS)
-    if not isinstance(starts, (list, tuple)):
-        return []
-    offsets = cast(Sequence[Any], starts)
-    return list(offsets) if all(isinstance(start, int) for start in offsets) else []
-
-
-def _page_label(page_starts: Sequence[int], start: int, end: int) -> str:
-    first, last = max(1, bisect_right(page_starts, start)), max(1, bisect_right(page_starts, end - 1))
-    return str(first) if first == last else f"{first}-{last}"

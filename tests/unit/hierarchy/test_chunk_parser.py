@@ -68,7 +68,7 @@ def test_links_run_through_each_document_and_not_across() -> None:
         if before.ref_doc_id == after.ref_doc_id:
             assert before.next_node.node_id == after.node_id
             assert after.prev_node.node_id == before.node_id
-            assert after.prev_node.hash == before.hash
+            assert (after.prev_node.hash, after.prev_node.metadata) == (None, {})
         else:
             assert before.next_node is None
             assert after.prev_node is None
