@@ -3,7 +3,7 @@
 A tree is given by the children of its clusters; what has no children is a unit. Clusters share no child.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -38,6 +38,21 @@ def units_below(node_id: str, children: Children) -> list[str]:
         seen.update(below)
         waiting += reversed(below)
     return found
+
+
+def pruned(children: Children, allowed: Container[str]) -> dict[str, list[str]]:
+    """The clusters that have an allowed unit below them, with those children only that lead to one.
+
+    Example:
+        >>> pruned({"root": ["left", "c"], "left": ["a", "b"], "right": ["d"]}, {"a", "c"})
+        {'root': ['left', 'c'], 'left': ['a']}
+    """
+    leading = {cluster for cluster in children if any(unit in allowed for unit in units_below(cluster, children))}
+    return {
+        cluster: [child for child in below if child in leading or (child not in children and child in allowed)]
+        for cluster, below in children.items()
+        if cluster in leading
+    }
 
 
 def collapsed(scores: Mapping[str, float], children: Children, *, top_k: int, tie_key: Callable[[str], Any] = str) -> list[tuple[str, float]]:
