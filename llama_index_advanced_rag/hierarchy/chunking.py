@@ -194,3 +194,9 @@ def _white_space_before(text: str, start: int, position: int) -> int | None:
         if text[place - 1].isspace() or (place < len(text) and text[place].isspace()):
             return place
     return None
+
+
+def too_long(text: str, span: Span, count_tokens: CountTokens, max_tokens: int) -> bool:
+    """Whether a span has more tokens than fit; one of very many characters is not counted."""
+    start, end = span
+    return end - start > _CHARS_PER_TOKEN * max_tokens or count_tokens(text[start:end]) > max_tokens
