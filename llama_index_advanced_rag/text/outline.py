@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource, clean_title
 from llama_index_advanced_rag.text.outline_evidence import gather_drafts
@@ -46,20 +47,20 @@ class Outline:
     notes: tuple[str, ...] = ()
 
     def index_at(self, offset: int) -> int | None:
-        """The index of the innermost heading whose section holds the offset; None before the first heading. O(log n).
+        r"""The index of the innermost heading whose section holds the offset; None before the first heading. O(log n).
 
         Example:
-            >>> recover_outline("# A\\ntext\\n## B\\ntext\\n").index_at(9)
+            >>> recover_outline("# A\ntext\n## B\ntext\n").index_at(9)
             1
         """
         place = bisect_right(self.headings, offset, key=_start) - 1
         return place if place >= 0 else None
 
     def path_at(self, offset: int) -> tuple[str, ...]:
-        """The titles from the top down to the section that holds the offset; () before the first heading.
+        r"""The titles from the top down to the section that holds the offset; () before the first heading.
 
         Example:
-            >>> recover_outline("# A\\ntext\\n## B\\ntext\\n").path_at(13)
+            >>> recover_outline("# A\ntext\n## B\ntext\n").path_at(13)
             ('A', 'B')
         """
         titles: list[str] = []
@@ -117,7 +118,7 @@ def _nest(drafts: Sequence[Draft]) -> tuple[list[int | None], list[int]]:
     levels: list[int] = []
     ranks: list[float] = []
     chain: list[int] = []
-    for place, draft in enumerate(drafts):
+    for place in range(len(drafts)):
         rank = _rank_over_first(drafts, place, ranks, chain)
         while chain and ranks[chain[-1]] >= rank:
             chain.pop()
@@ -141,7 +142,7 @@ def _rank_over_first(drafts: Sequence[Draft], place: int, ranks: Sequence[float]
 def _skipped_levels(drafts: Sequence[Draft]) -> list[str]:
     return [
         f"The heading {after.title!r} has level {after.rank:.0f} below level {draft.rank:.0f}: the levels between are missing."
-        for draft, after in zip(drafts, drafts[1:], strict=False)
+        for draft, after in pairwise(drafts)
         if after.rank > draft.rank + 1
     ]
 

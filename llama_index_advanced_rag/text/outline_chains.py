@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from llama_index_advanced_rag.text.outline_numbers import NumberedLine
 
@@ -84,7 +85,7 @@ def _border_between(borders: Sequence[int], first: int, second: int) -> bool:
 def decimal_members(items: Sequence[Item], borders: Sequence[int], labels: Mapping[int, tuple[int, ...]]) -> list[Item]:
     """Decimal headings (1, 1.1, 1.1.2) that follow each other; `labels` are the numbers of the labelled headings by line index."""
     tops = [item for item in items if len(item.line.number) == 1]
-    firsts = {after.line.number[:1]: item.index for item, after in zip(items, items[1:], strict=False) if item.line.number == after.line.number[:-1]}
+    firsts = {after.line.number[:1]: item.index for item, after in pairwise(items) if item.line.number == after.line.number[:-1]}
     accepted = {item.index for item in chain_members(tops, borders, frozenset(firsts.values()))}
     kept: list[Item] = []
     marks = sorted(labels)
@@ -111,5 +112,5 @@ def _follows(current: tuple[int, ...], number: tuple[int, ...]) -> bool:
     for place, part in enumerate(number):
         before = current[place] if place < len(current) else 0
         if part != before:
-            return 0 < part - before <= _MAX_GAP and all(later in (0, 1) for later in number[place + 1 :])
+            return 0 < part - before <= (_MAX_GAP if before else 1) and all(later in (0, 1) for later in number[place + 1 :])
     return False

@@ -5,9 +5,9 @@ from enum import Enum
 
 MAX_TITLE = 200
 RANK_TOP = 0.0
-RANK_GROUP = 15.0
-RANK_ENTRY = 16.0
-RANK_PART_OF_ENTRY = 20.0
+RANK_GROUP = 0.3
+RANK_ENTRY = 0.5
+RANK_BELOW = 20.0
 RANK_CAPITALS = 30.0
 RANK_TITLE_CASE = 31.0
 
@@ -44,10 +44,10 @@ class Draft:
 
 
 def clean_title(title: str) -> str:
-    """One line of at most 200 characters.
+    r"""One line of at most 200 characters.
 
     Example:
-        >>> clean_title("  Risk   factors\\n of the year ")
+        >>> clean_title("  Risk   factors\n of the year ")
         'Risk factors of the year'
     """
     return " ".join(title[: 4 * MAX_TITLE].split())[:MAX_TITLE].rstrip()

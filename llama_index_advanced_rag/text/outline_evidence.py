@@ -2,19 +2,43 @@
 
 from collections.abc import Iterable, Sequence
 
+from llama_index_advanced_rag.text.outline_contents import find_contents
 from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource
 from llama_index_advanced_rag.text.outline_lines import Layout
+from llama_index_advanced_rag.text.outline_places import BodyLines, page_shift, place_entries, place_index
 from llama_index_advanced_rag.text.outline_sequence import Numbered, numbered_headings
 from llama_index_advanced_rag.text.outline_titles import read_title
+from llama_index_advanced_rag.text.outline_typography import typographic_headings
 
 _ORDER = tuple(HeadingSource)
 
 
 def gather_drafts(layout: Layout, marked: Sequence[Draft], bookmarks: Sequence[Bookmark], size: int) -> tuple[list[Draft], list[str]]:
     """Headings from every source, with rising starts, and notes on what is odd."""
+    tables = find_contents(layout)
+    skipped = frozenset(index for table in tables for index in table.lines)
+    numbered = numbered_headings(layout, skipped)
+    drafts = [_numbered_draft(layout, one) for one in numbered]
+    if not drafts or (marked and layout.lines[0].start == marked[0].start):
+        drafts.extend(marked)
+    body = BodyLines(layout, skipped)
+    shift = page_shift(layout, tables, body)
+    known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    for one in numbered:
+        known.setdefault((one.line.kind, one.line.number), []).append(one.index)
     notes: list[str] = []
-    numbered = [_numbered_draft(layout, one) for one in numbered_headings(layout)]
-    return without_overlaps([*marked, *numbered]), notes
+    for table in tables:
+        if not table.is_index:
+            placed, said = place_entries(layout, table, body, shift, known)
+            drafts.extend(placed)
+            notes.extend(said)
+    drafts = without_overlaps(drafts)
+    for table in tables:
+        if table.is_index:
+            drafts = place_index(layout, table, body, shift, drafts, numbered)
+    drafts = without_overlaps(drafts)
+    looks = typographic_headings(layout, drafts, skipped)
+    return without_overlaps([*drafts, *looks]), notes
 
 
 def _numbered_draft(layout: Layout, one: Numbered) -> Draft:

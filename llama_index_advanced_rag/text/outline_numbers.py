@@ -24,6 +24,7 @@ _MAX_BARE = 120
 _MAX_WORDS = 30
 _MAX_BARE_WORDS = 16
 _SENTENCE = re.compile(r"[.!?][”\")]?\s+[^\W\d_]")
+_LINKS = frozenset(("of", "and", "or", "to", "in", "for", "du", "de", "des", "et", "à", "und", "der", "des", "del", "y"))
 _RUN_IN = ("article", "paragraph")
 
 
@@ -108,6 +109,8 @@ def _is_heading_text(title: str, *, explicit: bool) -> bool:
     if not title:
         return True
     if len(title) > _MAX_LABEL or title[-1] in ",;" or len(title.split()) > _MAX_WORDS or _SENTENCE.search(title):
+        return False
+    if not explicit and title.split(None, 1)[0].casefold() in _LINKS:
         return False
     if title[0].islower() or not any(mark.isalpha() for mark in title):
         return False

@@ -13,6 +13,7 @@ from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_num
 _FULL_SHARE = 0.65
 _NARROW = 50
 _NEAR = 5
+_REFERRED = ("section", "subsection", "article", "paragraph", "note")
 _SENTENCE_ENDS = '.!?:;”"»)…。：；！？'
 _WRAP_SHARE = 0.5
 
@@ -26,6 +27,7 @@ class Numbered:
 
     @property
     def key(self) -> tuple[str, str, tuple[int, ...]]:
+        """What two lines with the same number share."""
         return self.line.kind, self.line.series, self.line.number
 
 
@@ -106,7 +108,9 @@ def _in_order(found: Sequence[Numbered], ranks: dict[str, float]) -> list[Number
                 scopes.setdefault((bisect_left(borders, one.index), one.line.series), []).append(ranked)
         for scope in scopes.values():
             for run in _runs(scope):
-                kept.extend(_rising(_titled(run)))
+                rising = _rising(_titled(run))
+                if len(rising) > 1 or rising[0].line.title or rising[0].line.leads or kind not in _REFERRED:
+                    kept.extend(rising)
     return kept
 
 

@@ -6,8 +6,10 @@ from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_num
 
 _LONG = 75
 _MAX_REST = 60
+_MAX_MORE_LINES = 3
 _MAX_BELOW = 90
-_CONNECTORS = frozenset("of and the for to in on or by with a an de du des la le les et à au aux ou der die das und für von y e del el los".split())
+_SMALL_WORDS = "of and under pursuant the for to in on or by with a an de du des la le les et à au aux ou der die das und für von y e del el los"
+_CONNECTORS = frozenset(_SMALL_WORDS.split())
 _TITLED_BELOW = ("appendix", "book", "part", "title", "chapter", "section", "article", "item")
 
 
@@ -16,16 +18,18 @@ def read_title(layout: Layout, index: int, line: NumberedLine | None = None) -> 
     here = layout.lines[index]
     if line is not None and line.cut is not None:
         return here.text[: line.cut], here.start + here.indent + line.cut
-    below = _below(layout, index, blank=line is not None and not line.title)
-    if below is None:
-        return here.text, here.end
+    title, last = here.text, index
     if line is not None and not line.title:
-        joined = line.kind in _TITLED_BELOW and _is_title(layout, below)
-    else:
-        joined = _is_rest(here.text, layout.lines[below].text)
-    if not joined:
-        return here.text, here.end
-    return f"{here.text} {layout.lines[below].text}", layout.lines[below].end
+        below = _below(layout, index, blank=True)
+        if below is None or line.kind not in _TITLED_BELOW or not _is_title(layout, below):
+            return title, here.end
+        title, last = f"{title} {layout.lines[below].text}", below
+    for _ in range(_MAX_MORE_LINES):
+        below = _below(layout, last, blank=False)
+        if below is None or not is_rest(layout.lines[last].text, layout.lines[below].text):
+            break
+        title, last = f"{title} {layout.lines[below].text}", below
+    return title, layout.lines[last].end
 
 
 def _below(layout: Layout, index: int, *, blank: bool) -> int | None:
@@ -35,15 +39,34 @@ def _below(layout: Layout, index: int, *, blank: bool) -> int | None:
     return below if blank or not layout.lines[below].apart else None
 
 
-def _is_rest(first: str, second: str) -> bool:
+def is_rest(first: str, second: str) -> bool:
     """Whether the second line is the rest of a title that did not fit on the first."""
-    if len(second) > _MAX_REST or second[-1] in ".,;:" or is_list_item(second) or is_table_row(second) or read_numbered(second):
+    if len(second) > _MAX_REST or second[-1] in ".,;:" or is_list_item(second) or is_table_row(second) or _is_own_heading(first, second):
         return False
-    words = first.rsplit(None, 1)
-    hanging = words[-1].casefold() in _CONNECTORS or first.endswith((",", "-", "&"))
+    hanging = is_hanging(first)
     if first.isupper():
         return second.isupper() and (hanging or len(first) >= _LONG)
     return (hanging and second[0].isalnum() and not second.isupper()) or (second[0].islower() and len(first) >= _MAX_REST // 2)
+
+
+def is_small_word(word: str) -> bool:
+    """Whether a word is written small within a title."""
+    return word.casefold() in _CONNECTORS
+
+
+def _is_own_heading(first: str, second: str) -> bool:
+    line = read_numbered(second)
+    return line is not None and not (is_hanging(first) and line.kind in ("section", "title"))
+
+
+def is_hanging(title: str) -> bool:
+    """Whether a title ends with a word or a mark that must be followed by more.
+
+    Example:
+        >>> is_hanging("Financial Condition and Results of"), is_hanging("Leases")
+        (True, False)
+    """
+    return title.endswith((",", "-", "&")) or title.rsplit(None, 1)[-1].casefold() in _CONNECTORS
 
 
 def _is_title(layout: Layout, index: int) -> bool:
