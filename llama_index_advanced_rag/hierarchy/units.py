@@ -111,6 +111,10 @@ class UnitTable:
         place = None if parent_id is None else self._places.get(parent_id)
         return self._documents.get(ref_doc_id) if place is None else place
 
+    def place_of_unit(self, unit_id: str) -> int | None:
+        """The place of a unit."""
+        return self._places.get(unit_id)
+
     def place_of_document(self, ref_doc_id: str) -> int | None:
         """The place of a document."""
         return self._documents.get(ref_doc_id)

@@ -1,49 +1,111 @@
 """Retrieval that knows where a passage stands: documents and sections choose, passages inside them answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from enum import Enum
+from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
-from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
+from typing_extensions import Self
 
-from llama_index_advanced_rag._choices import whole_number
+from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import in_thread
-from llama_index_advanced_rag.hierarchy.units import document_of
-from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES, weighted_mean
-from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_lists
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer, UnitScores
-from llama_index_advanced_rag.stores.node_source import sort_key
+from llama_index_advanced_rag.retrievers.children import named
+from llama_index_advanced_rag.retrievers.in_memory import search_nodes
+from llama_index_advanced_rag.retrievers.merging import Nodes, ParentMerger, node_source_of
+from llama_index_advanced_rag.retrievers.placing import Chosen, Placing, within
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
+from llama_index_advanced_rag.trace import current_trace
 
 CANDIDATES = 200
+MIN_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What a question comes to before passages are searched."""
+class HierarchyStrategy(str, Enum):
+    """How structure is used, see `HierarchicalRetriever`."""
 
-    scores: UnitScores
-    documents: dict[str, float]
-    retriever: BaseRetriever
+    TOP_DOWN = "top_down"
+    MERGE_UP = "merge_up"
+    COLLAPSED = "collapsed"
 
 
 class HierarchicalRetriever(TracedRetriever):
+    """Uses that passages stand in sections, and sections in documents.
+
+    - `top_down`, from coarse to fine: the question chooses documents (at least five, and as many as it takes to hold 200 passages); passages are
+      sought in these, and the score of a passage is the weighted mean of its own (of the retriever), its document's and its best section's. A
+      passage seldom says what it is about as well as its document does: whose accounts, of which quarter.
+    - `merge_up`: passages are found as the retriever finds them; where enough parts of a section are among them the section takes their place.
+    - `collapsed`: passages and summaries of documents and sections compete in one list; a summary is returned as a node of its own.
+
+    Documents and sections are scored by the words they hold and by their titles, from the postings of their passages. With `summaries`
+    their summaries count as much, by words and meaning. No LLM call, or those of the summaries, one for each new unit, if they have an LLM.
+    An empty query finds nothing.
+
+    Scores are 0 to 1 in `top_down` and `collapsed`, those of the retriever in `merge_up`; higher is better.
+
+    Args:
+        retriever: finds passages: any LlamaIndex retriever. One of ours is asked for `candidates` in the chosen documents; of another one what it
+            finds is put in a new order.
+        nodes: where sections are read: a docstore, an index, nodes of all levels, or a node source.
+        units: scores documents and sections; None makes it from `nodes`, which then must be a list of nodes.
+        strategy: "top_down", "merge_up" or "collapsed".
+        similarity_top_k: most nodes returned; in `merge_up` most passages that are merged.
+        filters: only passages whose metadata match; applied before the cut, to sections too.
+        summaries: summaries of the units; needed for "collapsed".
+        document_weight: how much the document counts beside the passage, which counts 1.
+        section_weight: how much the section counts.
+        min_documents: documents looked into, at least.
+        min_passages: passages in them, at least.
+        candidates: passages put in order.
+        min_share: share of a section's parts that must be found for the section to take their place; None = 0.5 in `merge_up`, no merging in the others.
+        max_tokens: when merging, most tokens of all nodes returned, in LlamaIndex's tokenizer, one node at least; None = no limit.
+        max_section_tokens: most tokens of a section that takes the place of its parts; None = `max_tokens`.
+
+    Raises:
+        ConfigurationError: an option cannot work.
+
+    Example:
+        >>> from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+        >>> def passage(node_id, text, document):
+        ...     return TextNode(id_=node_id, text=text, relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document)})
+        >>> nodes = [passage("a1", "Sales rose.", "fox.txt"), passage("a2", "The fox company.", "fox.txt"), passage("b1", "Sales rose.", "hen.txt")]
+        >>> [hit.node_id for hit in HierarchicalRetriever.from_nodes(nodes, similarity_top_k=3).retrieve("fox sales")]
+        ['a2', 'a1', 'b1']
+
+    Source: coarse-to-fine search over summaries as in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059) and document-then-passage retrieval (Callan
+    1994); the document's share in the score of its passage is the interpolation of Callan 1994, section 5. Merging: LlamaIndex's AutoMergingRetriever,
+    with a budget, several levels and the best child's score.
+    """
+
+    stage: ClassVar[str] = "hierarchical"
+
     def __init__(
         self,
         retriever: BaseRetriever,
         *,
-        units: UnitScorer,
+        nodes: Nodes,
+        units: UnitScorer | None = None,
+        strategy: HierarchyStrategy | str = HierarchyStrategy.TOP_DOWN,
         similarity_top_k: int = 10,
         filters: MetadataFilters | None = None,
-        document_weight: float = 1.0,
-        section_weight: float = 0.0,
+        summaries: UnitSummaries | None = None,
+        document_weight: float = 0.5,
+        section_weight: float = 0.5,
         min_documents: int = MIN_DOCUMENTS,
         min_passages: int = MIN_PASSAGES,
         candidates: int = CANDIDATES,
+        min_share: float | None = None,
+        max_tokens: int | None = None,
+        max_section_tokens: int | None = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
         objects: list[IndexNode] | None = None,
@@ -52,54 +114,97 @@ class HierarchicalRetriever(TracedRetriever):
         super().__init__(
             similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
         )
-        self._retriever = retriever
-        self._units = units
-        self._weights = np.array([1.0, document_weight, section_weight])
+        self._retriever = next(iter(named([retriever]).values()))
+        self._nodes = node_source_of(nodes)
+        self._strategy = parse_choice(HierarchyStrategy, strategy, argument="strategy")
+        self._units = units or _units_of(nodes, self._strategy)
+        self._summaries = summaries
+        if summaries is None and self._strategy is HierarchyStrategy.COLLAPSED:
+            raise ConfigurationError(
+                "strategy is 'collapsed' and there are no summaries. Pass summaries=UnitSummaries(...), or summaries=True to as_retriever."
+            )
+        self._placing = Placing.checked(document_weight=document_weight, section_weight=section_weight)
         self._min_documents = whole_number("min_documents", min_documents)
         self._min_passages = whole_number("min_passages", min_passages)
         self._candidates = whole_number("candidates", candidates)
+        share = MIN_SHARE if min_share is None else min_share
+        self._merges = min_share is not None or self._strategy is HierarchyStrategy.MERGE_UP
+        self._merger = partial(ParentMerger, self._nodes, min_share=share, max_tokens=max_section_tokens or max_tokens, budget=max_tokens)
+        self._merger()  # says now what cannot work
 
-    stage: ClassVar[str] = "hierarchical"
+    @classmethod
+    def from_nodes(cls, nodes: Sequence[BaseNode], *, embed_model: BaseEmbedding | None = None, language: str = "auto", **options: Any) -> Self:
+        """Over nodes in memory, of all levels as `HierarchicalNodeParser` or LlamaIndex's own gives them, or flat ones.
+
+        Passages are found by their words, with an `embed_model` by their meaning too (they are embedded now).
+
+        Args:
+            nodes: the nodes.
+            embed_model: embeds passages and questions; None = words only.
+            language: of the texts, see `TextAnalyzer`.
+            options: further arguments of the constructor.
+        """
+        passages = search_nodes([node for node in nodes if not node.child_nodes], embed_model=embed_model, language=language)
+        return cls(passages, nodes=list(nodes), units=UnitScorer.of_nodes(nodes, language=language), **options)
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        plan = self._plan(query_bundle.query_str)
-        return self._placed(plan, plan.retriever.retrieve(query_bundle))
+        if not any(text.strip() for text in query_bundle.embedding_strs):
+            return []
+        chosen = self._chosen(query_bundle.query_str)
+        if self._summaries is not None:
+            chosen = chosen.with_summaries(self._summaries.scores(query_bundle))
+        return self._arranged(chosen, self._child(chosen).retrieve(query_bundle))
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        plan = await in_thread(self._plan, query_bundle.query_str)
-        return await in_thread(self._placed, plan, await plan.retriever.aretrieve(query_bundle))
-
-    def _plan(self, query: str) -> _Plan:
-        scores = self._units.scores(query, filters=self._filters)
-        documents = scores.choose_documents(min_documents=self._min_documents, min_passages=self._min_passages)
-        retriever = self._retriever
-        if isinstance(retriever, TracedRetriever):
-            retriever = retriever.with_top_k(max(self._candidates, self._similarity_top_k)).with_filters(_within(self._filters, documents))
-        return _Plan(scores, documents, retriever)
-
-    def _placed(self, plan: _Plan, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        """The hits in a new order: by their own score, their document's and their section's."""
-        if not hits:
+        if not any(text.strip() for text in query_bundle.embedding_strs):
             return []
-        natural = getattr(self._retriever, "score_range", None)
-        own = scale_lists([[hit.score for hit in hits]], [None], [natural if isinstance(natural, ScoreRange) else None])[0]
-        sections = self._section_shares(plan, hits)
-        parts = np.array([[score, plan.documents.get(document_of(hit.node), 0.0), share] for score, hit, share in zip(own, hits, sections, strict=True)])
-        values = weighted_mean(parts, self._weights).tolist()
-        order = sorted(range(len(hits)), key=lambda place: (-values[place], sort_key(hits[place].node)))[: self._similarity_top_k]
-        return [NodeWithScore(node=hits[place].node, score=values[place]) for place in order]
+        chosen = await in_thread(self._chosen, query_bundle.query_str)
+        if self._summaries is not None:
+            chosen = chosen.with_summaries(await self._summaries.ascores(query_bundle))
+        return await in_thread(self._arranged, chosen, await self._child(chosen).aretrieve(query_bundle))
 
-    def _section_shares(self, plan: _Plan, hits: Sequence[NodeWithScore]) -> list[float]:
-        table, scores = plan.scores.table, plan.scores.units
-        places = [table.index_of(hit.node) for hit in hits]
-        above = [[place for place in table.ancestors(index) if table.units[place].level] if index is not None else [] for index in places]
-        values = [max((float(scores[place]) for place in line), default=0.0) for line in above]
-        best = max(values)
-        return [value / best if best > 0 else 0.0 for value in values]
+    def _chosen(self, query: str) -> Chosen:
+        """The documents worth looking into; all of them where passages are found first."""
+        if self._units is None:
+            return Chosen()
+        return Chosen(self._units.scores(query, filters=self._filters), min_documents=self._min_documents, min_passages=self._min_passages)
+
+    def _child(self, chosen: Chosen) -> BaseRetriever:
+        """The retriever, asked for what this question needs."""
+        if not isinstance(self._retriever, TracedRetriever):
+            return self._retriever
+        if self._strategy is HierarchyStrategy.TOP_DOWN:
+            wanted = max(self._candidates, self._similarity_top_k)
+            return self._retriever.with_top_k(wanted).with_filters(within(self._filters, chosen.documents))
+        return self._retriever.with_top_k(self._similarity_top_k).with_filters(self._filters)
+
+    def _arranged(self, chosen: Chosen, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """The final list: in order, with sections in place of their parts, within the budget."""
+        trace = current_trace()
+        if self._strategy is HierarchyStrategy.MERGE_UP:
+            placed = self._placing.as_found(hits, self._filters)
+        elif self._strategy is HierarchyStrategy.TOP_DOWN:
+            placed = self._placing.in_place(chosen, hits, self._filters, self._retriever)
+        else:
+            summaries = [] if self._summaries is None else self._summaries.nodes(chosen.summaries)
+            placed = self._placing.beside(chosen, hits, summaries, self._filters, self._retriever)
+        kept = placed[: self._similarity_top_k]
+        if trace is not None:
+            trace.evidence += self._placing.evidence(self.stage, chosen, kept)
+        if not self._merges:
+            return kept
+        return self._merger(filters=self._filters).merge(kept)
+
+    def __repr__(self) -> str:
+        return f"HierarchicalRetriever({self._strategy.value}, {self._retriever!r}, similarity_top_k={self._similarity_top_k})"
 
 
-def _within(filters: MetadataFilters | None, documents: dict[str, float]) -> MetadataFilters | None:
-    if not documents:
-        return filters
-    only = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
-    return MetadataFilters(filters=[only] if filters is None else [filters, only], condition=FilterCondition.AND)
+def _units_of(nodes: Nodes, strategy: HierarchyStrategy) -> UnitScorer | None:
+    if isinstance(nodes, Sequence):
+        return UnitScorer.of_nodes(nodes)
+    if strategy is HierarchyStrategy.TOP_DOWN:
+        raise ConfigurationError(
+            f"nodes is a {type(nodes).__name__}, from which documents and sections cannot be listed. "
+            "Pass units=UnitScorer.of_nodes(nodes_of_all_levels), or strategy='merge_up', which needs none."
+        )
+    return None

@@ -42,11 +42,21 @@ class UnitScores:
     titles: NDArray[np.float64]
     n_passages: NDArray[np.int64]
 
-    def choose_documents(self, *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES) -> dict[str, float]:
-        """The documents worth looking into, best first, with their shares; see `ranking.coarse_to_fine`."""
+    def choose_documents(
+        self, more: NDArray[np.float64] | None = None, *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES
+    ) -> dict[str, float]:
+        """The documents worth looking into, best first, with their shares; see `ranking.coarse_to_fine`.
+
+        Args:
+            more: (n_units,) scores of 0 to 1 that count as much as the words (those put on 0 to 1 too); None = words only.
+            min_documents: see there.
+            min_passages: see there.
+        """
         documents = np.flatnonzero(self.table.parents < 0)
-        sizes = self.n_passages[documents]
-        places, shares = choose_documents(np.where(sizes > 0, self.units[documents], 0.0), sizes, min_documents=min_documents, min_passages=min_passages)
+        sizes, scores = self.n_passages[documents], self.units[documents]
+        if more is not None:
+            scores = scores / max(float(scores.max(initial=0.0)), np.finfo(float).tiny) + more[documents]
+        places, shares = choose_documents(np.where(sizes > 0, scores, 0.0), sizes, min_documents=min_documents, min_passages=min_passages)
         return {self.table.units[place].ref_doc_id: share for place, share in zip(documents[places].tolist(), shares.tolist(), strict=True)}
 
     @cached_property
