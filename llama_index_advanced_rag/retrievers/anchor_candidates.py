@@ -1,0 +1,189 @@
+"""The hits of all detectors gathered by region: each candidate with its evidence, and its score."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from llama_index.core.schema import BaseNode, NodeWithScore
+
+from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
+from llama_index_advanced_rag.hierarchy.units import UnitTable
+from llama_index_advanced_rag.ranking.anchors import RegionSignals, rank_regions, score_title
+from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_scores
+from llama_index_advanced_rag.retrievers.anchor_lines import AnchorLine, Keywords, heading_words, read_lines
+from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of, region_of_unit
+
+_SHOWN_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage that a detector found.
+
+    Attributes:
+        node: its node.
+        lines: its lines with keywords.
+        lexical: its lexical score, the best of the search 1; 0 when only its embedding was near.
+        similarity: its embedding similarity on the scale of the search, 0 to 1; 0 when it was not found by that.
+        raw_similarity: the similarity as the retriever gave it.
+    """
+
+    node: BaseNode
+    lines: tuple[AnchorLine, ...] = ()
+    lexical: float = 0.0
+    similarity: float = 0.0
+    raw_similarity: float | None = None
+
+    @property
+    def anchor(self) -> float:
+        """How good its best hit is, above 0: decides which passage of a region is read first."""
+        return 1e-9 + max((line.score for line in self.lines), default=0.0) + self.lexical + self.similarity
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A region and why it may hold the answer.
+
+    Attributes:
+        region: the region.
+        passages: its passages that were found, in the order of the text.
+        signals: what the detectors say, each 0 to 1.
+        title_words: keywords in its headings, as written.
+        score: `ranking.anchors.score_region`, after an arbiter `apply_verdict`.
+        reason: what the arbiter says about it; None when it did not name it.
+    """
+
+    region: Region
+    passages: tuple[Passage, ...] = ()
+    signals: RegionSignals = field(default_factory=RegionSignals)
+    title_words: tuple[str, ...] = ()
+    score: float = 0.0
+    reason: str | None = None
+
+    @property
+    def known_by(self) -> str:
+        """Id of the region's node; where it has none, of its first passage."""
+        return self.passages[0].node.node_id if self.region.unit is None and self.passages else self.region.key
+
+    def best_lines(self, limit: int = _SHOWN_LINES) -> list[AnchorLine]:
+        """Its best lines, best first."""
+        lines = [line for passage in self.passages for line in passage.lines]
+        return sorted(lines, key=lambda line: (-line.score, line.start))[:limit]
+
+    def why(self) -> str:
+        """One sentence for a person."""
+        parts = [f"line {line.text!r}" + ("" if line.page is None else f" (p. {line.page})") for line in self.best_lines(1)]
+        parts += [f"title words: {', '.join(self.title_words)}"] if self.title_words else []
+        similar = max((passage.raw_similarity for passage in self.passages if passage.raw_similarity is not None), default=None)
+        parts += [] if similar is None else [f"similarity {similar:.2f}"]
+        parts += [f"chosen: {self.reason}"] if self.reason else []
+        return f"{self.region.name}: {', '.join(parts)}" if parts else self.region.name
+
+    def details(self, keywords: Keywords) -> dict[str, Any]:
+        """Everything as JSON values: the region, its signals, its best lines with page and offset, its passages, the arbiter's reason."""
+        region, signals = self.region, self.signals
+        return {
+            "region": {"kind": region.kind, "ref_doc_id": region.ref_doc_id, "path": region.path, "title": region.title, "page": region.page},
+            "score": self.score,
+            "signals": {name: getattr(signals, name) for name in ("document", "title", "line", "together", "passage", "similarity")},
+            "lines": [
+                {"text": line.text, "page": line.page, "start": line.start, "node_id": line.node_id, "words": keywords.named(line.words), "score": line.score}
+                for line in self.best_lines()
+            ],
+            "title_words": list(self.title_words),
+            "passages": {one.node.node_id: {"lexical": one.lexical, "similarity": one.raw_similarity} for one in self.passages},
+            "reason": self.reason,
+        }
+
+
+def read_passages(keywords: Keywords, lexical: Sequence[NodeWithScore], dense: Sequence[NodeWithScore] | None) -> list[Passage]:
+    """The passages that the detectors found, each once; a node that was split into others is none.
+
+    Args:
+        keywords: the words of the question.
+        lexical: hits by words, best first.
+        dense: hits by embedding, best first; None = not asked.
+    """
+    found: dict[str, Passage] = {}
+    for hit, score in zip(lexical, scale_scores([hit.score for hit in lexical], ScoreRange(0.0, None)), strict=True):
+        if not hit.node.child_nodes:
+            found.setdefault(hit.node.node_id, Passage(hit.node, tuple(read_lines(hit.node, keywords)), lexical=score))
+    near = [hit for hit in dense or [] if not hit.node.child_nodes]
+    for hit, score in zip(near, scale_scores([hit.score for hit in near], natural=ScoreRange(0.0, 1.0)), strict=True):
+        known = found.get(hit.node.node_id) or Passage(hit.node, tuple(read_lines(hit.node, keywords)))
+        raw = None if hit.score is None else float(hit.score)
+        found[hit.node.node_id] = replace(known, similarity=max(score, known.similarity), raw_similarity=raw)
+    return list(found.values())
+
+
+def gather_candidates(
+    passages: Iterable[Passage], titles: Iterable[int], table: UnitTable, keywords: Keywords, *, documents: Mapping[str, float], embedded: bool
+) -> list[Candidate]:
+    """The regions that were hit, best first.
+
+    Args:
+        passages: what was found.
+        titles: units whose heading holds keywords, as places in the table.
+        table: documents and sections.
+        keywords: the words of the question.
+        documents: score of each document, 0 to 1; others have 0.
+        embedded: embeddings were asked: a region without a hit of theirs has similarity 0.
+    """
+    regions: dict[str, Region] = {}
+    held: dict[str, list[Passage]] = defaultdict(list)
+    for passage in passages:
+        region = region_of(passage.node, table)
+        regions.setdefault(region.key, region)
+        held[region.key].append(passage)
+    for region in (region_of_unit(table, place) for place in titles):
+        regions.setdefault(region.key, region)
+    headings = _Headings(keywords, table)
+    candidates = {
+        key: _candidate(region, sorted(held[key], key=_text_order), headings, documents.get(region.ref_doc_id, 0.0), embedded=embedded)
+        for key, region in regions.items()
+    }
+    ranked = rank_regions({key: one.signals for key, one in candidates.items()}, {key: region.tie for key, region in regions.items()})
+    return [replace(candidates[key], score=score) for key, score in ranked]
+
+
+class _Headings:
+    """Keywords in headings; each heading is read once."""
+
+    def __init__(self, keywords: Keywords, table: UnitTable) -> None:
+        self.keywords = keywords
+        self._table = table
+        self._known: dict[str, tuple[frozenset[int], int]] = {}
+
+    def of(self, heading: str) -> tuple[frozenset[int], int]:
+        if heading not in self._known:
+            self._known[heading] = heading_words(heading, self.keywords)
+        return self._known[heading]
+
+    def of_document(self, ref_doc_id: str) -> frozenset[int]:
+        place = self._table.place_of_document(ref_doc_id)
+        return frozenset() if place is None else self.of(self._table.units[place].title)[0]
+
+
+def _candidate(region: Region, passages: Sequence[Passage], headings: _Headings, document: float, *, embedded: bool) -> Candidate:
+    keywords = headings.keywords
+    own, n_terms = headings.of(region.title) if region.kind in ("section", "document") else (frozenset[int](), 0)
+    above = [headings.of(part) for part in region.path.removesuffix(region.title).split(PATH_SEPARATOR) if part]
+    in_path = own.union(*(words for words, _ in above))
+    in_headings = in_path | headings.of_document(region.ref_doc_id)
+    by_page: dict[str | None, frozenset[int]] = defaultdict(frozenset)
+    for line in (line for passage in passages for line in passage.lines):
+        by_page[line.page] |= line.words
+    signals = RegionSignals(
+        document=document,
+        title=score_title(own, n_terms, above, keywords.weights),
+        line=max((line.score for passage in passages for line in passage.lines), default=0.0),
+        together=max(keywords.share(words | in_headings) for words in by_page.values() or [frozenset[int]()]),
+        passage=max((passage.lexical for passage in passages), default=0.0),
+        similarity=max((passage.similarity for passage in passages), default=0.0) if embedded else None,
+    )
+    return Candidate(region, tuple(passages), signals, tuple(keywords.named(in_path)))
+
+
+def _text_order(passage: Passage) -> tuple[int, str]:
+    return getattr(passage.node, "start_char_idx", None) or 0, passage.node.node_id
