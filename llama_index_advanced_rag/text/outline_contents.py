@@ -62,8 +62,10 @@ class _PageLine:
 
 
 def find_contents(layout: Layout) -> list[Contents]:
-    r"""The tables of contents of a text in order. A run of lines that end in rising page numbers is one when a heading says so, when most
-    lines have leader dots or the word page, or when most titles stand in the text once more.
+    r"""The tables of contents of a text in order.
+
+    A run of lines that end in rising page numbers is one when a heading says so, when most lines have leader dots or the word page, or
+    when most titles stand in the text once more.
 
     Example:
         >>> from llama_index_advanced_rag.text.outline_lines import read_layout

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from llama_index_advanced_rag.text.outline_contents import find_contents
+from llama_index_advanced_rag.text.outline_bookmarks import bookmark_headings
+from llama_index_advanced_rag.text.outline_contents import Contents, find_contents
 from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource
 from llama_index_advanced_rag.text.outline_lines import Layout
 from llama_index_advanced_rag.text.outline_places import BodyLines, page_shift, place_entries, place_index
@@ -14,31 +15,46 @@ _ORDER = tuple(HeadingSource)
 
 
 def gather_drafts(layout: Layout, marked: Sequence[Draft], bookmarks: Sequence[Bookmark], size: int) -> tuple[list[Draft], list[str]]:
-    """Headings from every source, with rising starts, and notes on what is odd."""
+    """Headings from every source, with rising starts, and notes on what is odd.
+
+    Args:
+        layout: The lines of the text.
+        marked: Headings with marks; used when no line has a number, or when one begins the text.
+        bookmarks: What the document's format gives.
+        size: Length of the text in characters.
+    """
     tables = find_contents(layout)
     skipped = frozenset(index for table in tables for index in table.lines)
     numbered = numbered_headings(layout, skipped)
-    drafts = [_numbered_draft(layout, one) for one in numbered]
-    if not drafts or (marked and layout.lines[0].start == marked[0].start):
+    drafts, notes = bookmark_headings(layout, bookmarks, size)
+    drafts.extend(_numbered_draft(layout, one) for one in numbered)
+    if not numbered or (marked and layout.lines[0].start == marked[0].start):
         drafts.extend(marked)
+    placed, said = _from_tables(layout, tables, skipped, numbered, drafts)
+    looks = typographic_headings(layout, placed, skipped)
+    return without_overlaps([*placed, *looks]), [*notes, *said]
+
+
+def _from_tables(
+    layout: Layout, tables: Sequence[Contents], skipped: frozenset[int], numbered: Sequence[Numbered], drafts: Sequence[Draft]
+) -> tuple[list[Draft], list[str]]:
+    """The drafts with those that tables of contents add, and notes on entries without a place."""
     body = BodyLines(layout, skipped)
     shift = page_shift(layout, tables, body)
     known: dict[tuple[str, tuple[int, ...]], list[int]] = {}
     for one in numbered:
         known.setdefault((one.line.kind, one.line.number), []).append(one.index)
-    notes: list[str] = []
+    more, notes = list(drafts), list[str]()
     for table in tables:
         if not table.is_index:
             placed, said = place_entries(layout, table, body, shift, known)
-            drafts.extend(placed)
+            more.extend(placed)
             notes.extend(said)
-    drafts = without_overlaps(drafts)
+    kept = without_overlaps(more)
     for table in tables:
         if table.is_index:
-            drafts = place_index(layout, table, body, shift, drafts, numbered)
-    drafts = without_overlaps(drafts)
-    looks = typographic_headings(layout, drafts, skipped)
-    return without_overlaps([*drafts, *looks]), notes
+            kept = without_overlaps(place_index(layout, table, body, shift, kept, numbered))
+    return kept, notes
 
 
 def _numbered_draft(layout: Layout, one: Numbered) -> Draft:

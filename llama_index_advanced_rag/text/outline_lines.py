@@ -13,6 +13,7 @@ _EDGE = 3
 _MIN_REPEATS = 3
 _REPEAT_SHARE = 0.05
 _MAX_WIDTH = 200
+_PAGE_BREAK = re.compile("\f")
 _DIGITS = re.compile(r"\d+")
 _NOT_WORD = re.compile(r"[\W_]+")
 
@@ -78,7 +79,7 @@ def read_layout(text: str, page_starts: Sequence[int] = ()) -> Layout:
         >>> [(line.start, line.text, line.indent, line.apart) for line in layout.lines]
         [(0, 'Title', 0, True), (9, 'Some text.', 2, True)]
     """
-    starts = tuple(page_starts) or (0, *(place + 1 for place, mark in enumerate(text) if mark == "\f"))
+    starts = tuple(page_starts) or (0, *(match.end() for match in _PAGE_BREAK.finditer(text)))
     lines: list[TextLine] = []
     offset, blank, page = 0, True, -1
     for raw in text.splitlines(keepends=True):
@@ -104,7 +105,8 @@ def running_lines(lines: Sequence[TextLine]) -> frozenset[int]:
         return frozenset()
     least = max(_MIN_REPEATS, int(_REPEAT_SHARE * (lines[-1].page + 1)))
     same = Counter(key for key, _ in {(lines[index].text.casefold(), lines[index].page) for index in edges})
-    counted = Counter(key for index in edges if (key := _page_key(lines[index])))
+    counted = Counter(_page_key(lines[index]) for index in edges)
+    counted[None] = 0
     return frozenset(index for index in edges if same[lines[index].text.casefold()] >= least or counted[_page_key(lines[index])] >= _MIN_REPEATS)
 
 

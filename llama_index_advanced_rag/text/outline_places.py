@@ -43,10 +43,7 @@ class BodyLines:
             return place
         words = plain_words(title)
         near = self._alike.get(tuple(words.split(None, 2)[:2]), [])
-        if page is not None:
-            begin = bisect_left(near, page - 1, key=lambda index: self._layout.lines[index].page)
-        else:
-            begin = bisect_left(near, after)
+        begin = bisect_left(near, after) if page is None else bisect_left(near, page - 1, key=self._page_of)
         alike = [index for index in near[begin : begin + _MAX_LOOKED_AT] if self._is_like(words, index, on_page=page is not None)]
         return self._nearest(alike, after, page)
 
@@ -54,7 +51,7 @@ class BodyLines:
         if page is None:
             begin = bisect_left(places, after)
             return places[begin] if begin < len(places) else None
-        begin = bisect_left(places, page - 1, key=lambda index: self._layout.lines[index].page)
+        begin = bisect_left(places, page - 1, key=self._page_of)
         near: list[tuple[int, int]] = []
         for index in places[begin : begin + _MAX_LOOKED_AT]:
             distance = abs(self._layout.lines[index].page - page)
@@ -63,6 +60,9 @@ class BodyLines:
             if index >= after:
                 near.append((distance, index))
         return min(near)[1] if near else None
+
+    def _page_of(self, index: int) -> int:
+        return self._layout.lines[index].page
 
     def _is_like(self, words: str, index: int, *, on_page: bool) -> bool:
         line = plain_words(self._layout.lines[index].text)
@@ -111,14 +111,14 @@ def place_entries(
         known = numbered.get((entry.numbered.kind, entry.numbered.number), []) if entry.numbered else []
         begin = bisect_left(known, after)
         if begin < len(known):
-            after = known[begin]
+            after = known[begin] + 1
             continue
         place = body.find(entry.title, after, page)
         if place is None and page is None and (others := body.same(entry.title)):
             place = others[0]
             notes.append(f"The entry {entry.title!r} of the table of contents stands in another order in the text.")
         if place is not None:
-            after = max(after, place)
+            after = max(after, place + 1)
             title, end = read_title(layout, place)
             drafts.append(Draft(layout.lines[place].start, end, title, rank, HeadingSource.CONTENTS, entry.numbered is not None and entry.numbered.leads))
         elif page is not None or (page := _page_of_next(layout, table, entry, shift)) is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
-from llama_index_advanced_rag.text.outline_drafts import RANK_CAPITALS, RANK_TITLE_CASE, Draft, HeadingSource
+from llama_index_advanced_rag.text.outline_drafts import RANK_CAPITALS, RANK_TITLE_CASE, RANK_TOP, Draft, HeadingSource
 from llama_index_advanced_rag.text.outline_lines import Layout
 from llama_index_advanced_rag.text.outline_titles import is_hanging, is_rest, is_small_word, read_title
 
@@ -14,10 +14,18 @@ _MIN_PROSE = 60
 _PROSE_SHARE = 0.6
 _CAPITAL_SHARE = 0.75
 _LONG_WORD = 4
+_MIN_LETTERS = 3
+_LOW_RANK = 7.0
+_MIN_WORDS_OF_PROSE = 12
+_MIN_LEAD_IN = 35
 _ASIDE = re.compile(r"\s*\([^()]{1,60}\)$")
 _UNITS = re.compile(r"\((?:in|unaudited|non audité|en)\b", re.IGNORECASE)
 _DATE = re.compile(r"(?:\b(?:19|20)\d\d|\d)$")
-_SIGNED = re.compile(r"/s/|^by:|^date:|^fait à|☐|☒|☑|\$|€|@|www\.|://", re.IGNORECASE)
+_CONTINUED = re.compile(r"\((?:continued|suite|fortsetzung|continuación)\)", re.IGNORECASE)
+_SIGNATURES = frozenset(("signature", "signatures", "unterschriften", "firmas"))
+_SIGNATURE = re.compile(r"/s/|^by:|^fait à", re.IGNORECASE)
+_SIGNATURE_REACH = 4
+_SIGNED = re.compile(r"^to the\b|^dear\b|/s/|^by:|^date:|^fait à|☐|☒|☑|\$|€|@|www\.|://", re.IGNORECASE)
 _FORM = re.compile(r"[_☐☒☑|<>=*]|[.…]{3}")
 _SENTENCE_ENDS = '.!?:;”"»)…。：；！？'
 
@@ -51,7 +59,7 @@ def typographic_headings(layout: Layout, taken: Sequence[Draft], skipped: frozen
         if rank is None or not _begins(layout, index, starts):
             continue
         title, body = read_title(layout, index)
-        if _leads_to_text(layout, index, body, rank, found):
+        if _leads_to_text(layout, index, body, rank, found, starts):
             found[index] = Draft(line.start, body, title, rank, HeadingSource.TYPOGRAPHY)
     return [found[index] for index in sorted(found)]
 
@@ -70,32 +78,43 @@ def _lines_of(layout: Layout, taken: Sequence[Draft]) -> set[int]:
 def _look(text: str) -> float | None:
     """The rank of a line by its looks; None when it does not look like a heading."""
     words = _ASIDE.sub("", text).split()
-    if not words or len(words) > _MAX_WORDS or not text[0].isalpha() or text[-1] in ".,;:" or _FORM.search(text) or _SIGNED.search(text):
+    if (
+        not words
+        or len(words) > _MAX_WORDS
+        or not text[0].isalpha()
+        or text[-1] in ".,;:"
+        or _FORM.search(text)
+        or _SIGNED.search(text)
+        or _CONTINUED.search(text)
+    ):
         return None
     letters = [mark for mark in text if mark.isalpha()]
-    if len(letters) < 4 or len(letters) < 0.7 * len(text.replace(" ", "")) or _DATE.search(text) or is_table_row(text) or is_list_item(text):
+    if len(letters) < _MIN_LETTERS or len(letters) < 0.7 * len(text.replace(" ", "")) or _DATE.search(text) or is_table_row(text) or is_list_item(text):
         return None
     main = " ".join(words)
     if main.isupper():
-        return RANK_CAPITALS
+        return RANK_TOP if main.casefold() in _SIGNATURES else RANK_CAPITALS
     long_words = [word for word in words[1:] if len(word) >= _LONG_WORD and not is_small_word(word)]
     capital = sum(not word[0].islower() for word in long_words)
-    if not text[0].isupper() or capital < _CAPITAL_SHARE * len(long_words):
+    if not _is_capital(text) or capital < _CAPITAL_SHARE * len(long_words):
         return None
     return RANK_TITLE_CASE
 
 
 def _begins(layout: Layout, index: int, starts: dict[int, Draft]) -> bool:
-    """Whether nothing that runs on stands before a line."""
+    """Whether nothing that runs on stands before a line, and no signature."""
+    near = layout.lines[max(index - _SIGNATURE_REACH, 0) : index]
+    if any(_SIGNATURE.search(line.text) for line in near if line.page == layout.lines[index].page):
+        return False
     above = layout.before(index)
-    if above is None or layout.lines[index].apart:
+    if above is None or layout.lines[index].apart or above.start in starts:
         return True
-    if above.text[-1] in _SENTENCE_ENDS or is_table_row(above.text):
-        return True
-    return above.start in starts or any(mark.start < above.start < mark.body for mark in (starts.get(above.start),) if mark) or _look(above.text) is not None
+    if layout.lines[index].text.isupper() and " " in layout.lines[index].text and not above.text.isupper():
+        return not is_hanging(above.text)
+    return above.text[-1] in _SENTENCE_ENDS or is_table_row(above.text) or (_look(above.text) is not None and not is_hanging(above.text))
 
 
-def _leads_to_text(layout: Layout, index: int, body: int, rank: float, found: dict[int, Draft]) -> bool:
+def _leads_to_text(layout: Layout, index: int, body: int, rank: float, found: dict[int, Draft], starts: dict[int, Draft]) -> bool:
     after = layout.after(index)
     while after is not None and layout.lines[after].start < body:
         after = layout.after(after)
@@ -104,9 +123,22 @@ def _leads_to_text(layout: Layout, index: int, body: int, rank: float, found: di
     line = layout.lines[after]
     if after in found:
         return rank < found[after].rank or _is_prose_under(layout, after)
-    if rank == RANK_CAPITALS and _UNITS.match(line.text):
+    if line.start in starts:
+        return starts[line.start].leads and starts[line.start].rank >= _LOW_RANK and layout.opens_page(index)
+    if _UNITS.match(line.text) and (rank <= RANK_CAPITALS or _ends_above(layout, index)):
         return True
     return _is_prose(layout, after) and not is_rest(layout.lines[index].text, line.text) and not is_hanging(layout.lines[index].text)
+
+
+def _ends_above(layout: Layout, index: int) -> bool:
+    """Whether a sentence ends above a line, or a line in capitals stands there."""
+    above = layout.before(index)
+    return above is not None and (above.text[-1] == "." or above.text.isupper())
+
+
+def _is_capital(text: str) -> bool:
+    """Whether a text begins with a capital, also when it is the second letter as in iPhone."""
+    return text[0].isupper() or text[1:2].isupper()
 
 
 def _is_prose_under(layout: Layout, index: int) -> bool:
@@ -116,8 +148,12 @@ def _is_prose_under(layout: Layout, index: int) -> bool:
 
 def _is_prose(layout: Layout, index: int) -> bool:
     line = layout.lines[index]
-    least = min(max(_MIN_PROSE, _PROSE_SHARE * layout.width), 100)
-    if line.size < least and not (line.text[-1] in ".!?。" and line.size >= _MIN_PROSE // 2):
-        return False
     lower = sum(mark.islower() for mark in line.text)
-    return not is_table_row(line.text) and not _SIGNED.search(line.text) and (line.text[0].isupper() or line.text[0] in "“\"«‘'") and 2 * lower > len(line.text)
+    if _SIGNATURE.search(line.text) or not (_is_capital(line.text) or line.text[0] in "“\"«‘'") or 2 * lower <= len(line.text):
+        return False
+    small = sum(word.islower() for word in line.text.split())
+    if is_table_row(line.text):
+        return small >= _MIN_WORDS_OF_PROSE
+    if line.text[-1] in ".!?。:" and line.size >= _MIN_LEAD_IN and 2 * small >= len(line.text.split()):
+        return True
+    return line.size >= min(max(_MIN_PROSE, _PROSE_SHARE * layout.width), 100)
