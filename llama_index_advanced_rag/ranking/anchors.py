@@ -190,5 +190,5 @@ def spread_scores(scores: Sequence[float], counts: Sequence[int]) -> list[list[f
         >>> spread_scores([1.0, 0.5], [2, 1]), spread_scores([0.5], [2])
         ([[1.0, 0.75], [0.5]], [[0.5, 0.25]])
     """
-    after = [*scores[1:], 0.0]
+    after = [*scores[1:], 0.0][: len(scores)]
     return [[high - (high - low) * place / count for place in range(count)] for high, low, count in zip(scores, after, counts, strict=True)]

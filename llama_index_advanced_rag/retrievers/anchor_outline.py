@@ -89,7 +89,7 @@ def number_outline(entries: Sequence[Candidate], candidates: Sequence[Candidate]
         elif not lines or lines[-1] != _CUT:
             lines.append(_CUT)
     hits = [line for one in candidates for line in _candidate_lines(one, numbers[one.region.key])]
-    return NumberedOutline(shown, "\n".join(lines), "\n".join(hits))
+    return NumberedOutline(shown, "\n".join(lines), "\n".join(hits) or "none")
 
 
 _CUT = "…"
