@@ -84,8 +84,9 @@ def read_file(path: PathLike, *, root: PathLike | None = None) -> Document:
     """Read one file; what had to be guessed is logged as a warning.
 
     The document's id is the path relative to `root` (the file's own folder when None) with `/`, in Unicode form NFC.
-    Metadata: `title`, `file_name`, `file_path` (= the id) and, for formats with pages, `page_starts` (offset of each
-    page in the text). Only the title is embedded; the LLM reads the title and, once a chunk has one, its `page_label`.
+    Metadata: `title`, `file_name`, `file_path` (= the id), for formats with pages `page_starts` (offset of each page in the
+    text), and where the file has an outline of its own `bookmarks` ([title, level, offset], level 1 = top). Only the title
+    is embedded; the LLM reads the title and, once a chunk has one, its `page_label`.
 
     Raises:
         DocumentReadError: the file cannot be read as text; the message says why.
@@ -163,7 +164,9 @@ def _document(name: str, content: FileText) -> Document:
     metadata: dict[str, Any] = {"title": title, "file_name": file_name, "file_path": name}
     if content.page_starts is not None:
         metadata["page_starts"] = list(content.page_starts)
-    hidden = ["file_name", "file_path", "page_starts"]
+    if content.bookmarks:
+        metadata["bookmarks"] = [list(bookmark) for bookmark in content.bookmarks]
+    hidden = ["file_name", "file_path", "page_starts", *(["bookmarks"] if content.bookmarks else [])]
     return Document(
         id_=name,
         text=content.text,
