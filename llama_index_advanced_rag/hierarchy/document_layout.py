@@ -9,6 +9,7 @@ from itertools import pairwise
 from llama_index_advanced_rag.hierarchy.chunking import CountTokens, Piece, cut_pieces, too_long
 from llama_index_advanced_rag.hierarchy.sections import DOCUMENT, SectionTree
 from llama_index_advanced_rag.text.blocks import Table, bar_rows, cut_at, fenced_blocks, find_tables, keep_whole
+from llama_index_advanced_rag.text.lead_lines import lead_lines
 from llama_index_advanced_rag.text.lines import Span
 from llama_index_advanced_rag.text.outline import Heading
 from llama_index_advanced_rag.text.sentences import trimmed
@@ -34,8 +35,8 @@ class DocumentLayout:
     def of_text(cls, text: str, sentences: Sequence[Span], headings: Sequence[Heading], *, count_tokens: CountTokens, max_tokens: int) -> "DocumentLayout":
         """The layout of a text.
 
-        Rows between bars and fenced code blocks are one piece; a longer code block is one a line. Headings and the
-        headers of tables are marked as what goes with what follows.
+        Rows between bars and fenced code blocks are one piece; a longer code block is one a line. Headings, the
+        headers of tables and lines that announce something are marked as what goes with what follows.
 
         Args:
             text: the document.
@@ -51,7 +52,7 @@ class DocumentLayout:
         spans = [part for span in spans for part in _lines_if_long(text, span, count_tokens, max_tokens, is_code=span in code)]
         tables = find_tables(text, [span for span in spans if span not in code])
         heads = [*((heading.start, heading.body) for heading in headings), *((table.start, table.first_row) for table in tables)]
-        leading = _starts_inside(spans, heads)
+        leading = _starts_inside(spans, heads) | {start for start, _ in lead_lines(text, spans)}
         pieces = cut_pieces(text, spans, count_tokens=count_tokens, max_tokens=max_tokens, with_next=lambda span: span[0] in leading)
         return cls(headings, pieces, tables)
 
@@ -67,8 +68,8 @@ class DocumentLayout:
         borders = self.borders
         owned = [self.pieces[first:after] for first, after in pairwise(borders)]
         bodies = [0, *(heading.body for heading in self.headings)]
-        only_heading = [not any(piece.start >= body for piece in pieces) for body, pieces in zip(bodies, owned, strict=True)]
-        return SectionTree([heading.parent for heading in self.headings], [sum(piece.tokens for piece in pieces) for pieces in owned], only_heading)
+        texts = [sum(piece.tokens for piece in pieces if piece.start >= body) for body, pieces in zip(bodies, owned, strict=True)]
+        return SectionTree([heading.parent for heading in self.headings], [sum(piece.tokens for piece in pieces) for pieces in owned], texts)
 
     def titles(self, section: int) -> list[str]:
         """The headings above a section from the top, the own one last; the nearest ones where they are many."""

@@ -51,7 +51,7 @@ def plan_nodes(tree: SectionTree, chunks: Sequence[OwnedChunk], length: int) -> 
         length: characters of the document.
 
     Example:
-        >>> tree = SectionTree([None], [0, 50], [True, False])
+        >>> tree = SectionTree([None], [0, 50], [0, 48])
         >>> [(node.section, node.chunk, node.parent, node.children) for node in plan_nodes(tree, [OwnedChunk(1, 0, 9), OwnedChunk(1, 10, 20)], 20)]
         [(0, None, None, [1]), (1, None, 0, [2, 3]), (1, 0, 1, []), (1, 1, 1, [])]
     """

@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 DOCUMENT = 0
+FEW_TOKENS = 12  # "(Unaudited)" below a heading is no text of its own
 
 
 class SectionTree:
@@ -15,22 +16,26 @@ class SectionTree:
     Args:
         parents: for each heading the index of the heading it stands under, None for a top one.
         tokens: tokens of the own text of the document (in front of the first heading) and of each section: one more than headings.
-        only_heading: for each of these, whether its own text is nothing but the heading.
+        texts: of these the tokens without the heading.
+
+    Attributes:
+        parents: for each section the one it stands in, -1 for the document.
+        only_heading: for each section, whether it has no text of its own worth a chunk: none, or a few tokens in front of sub-sections.
 
     Example:
-        >>> tree = SectionTree([None, 0, 0], [0, 2, 30, 40], [True, True, False, False])
+        >>> tree = SectionTree([None, 0, 0], [0, 2, 30, 40], [0, 0, 28, 38])
         >>> tree.total(1), tree.end(1), tree.parents[2]
         (72, 4, 1)
     """
 
-    def __init__(self, parents: Sequence[int | None], tokens: Sequence[int], only_heading: Sequence[bool]) -> None:
+    def __init__(self, parents: Sequence[int | None], tokens: Sequence[int], texts: Sequence[int]) -> None:
         self.parents = [-1, *(DOCUMENT if parent is None else parent + 1 for parent in parents)]
-        self.only_heading = only_heading
         self._ends = list(range(1, len(self.parents) + 1))
         for section in range(len(self.parents) - 1, 0, -1):
             parent = self.parents[section]
             self._ends[parent] = max(self._ends[parent], self._ends[section])
         self._sums = [0, *accumulate(tokens)]
+        self.only_heading = [text == 0 or (text <= FEW_TOKENS and self._ends[section] > section + 1) for section, text in enumerate(texts)]
 
     def __len__(self) -> int:
         """How many sections there are, the document included."""
@@ -73,7 +78,7 @@ def group_sections(tree: SectionTree, *, small: int, most: int) -> list[Group]:
         Groups in the order of the text; together they hold every section once. A small section that stands alone owns its group.
 
     Example:
-        >>> tree = SectionTree([None, 0, 0, None], [0, 2, 10, 12, 300], [True, True, False, False, False])
+        >>> tree = SectionTree([None, 0, 0, None], [0, 2, 10, 12, 300], [0, 0, 8, 10, 298])
         >>> group_sections(tree, small=20, most=100)
         [Group(owner=1, first=0, after=4), Group(owner=4, first=4, after=5)]
     """

@@ -5,17 +5,21 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from llama_index_advanced_rag.text.lines import Span
+from llama_index_advanced_rag.text.lines import Span, is_list_item
 from llama_index_advanced_rag.text.sentences import trimmed
-from llama_index_advanced_rag.text.table_rows import is_data_row, is_head_line, is_head_of_columns
+from llama_index_advanced_rag.text.table_rows import figures_start, is_data_row, is_head_line, is_head_of_columns
 
 # The info string of a fence of backticks has none: "```a``` b" is a line of text.
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
 _RULE = re.compile(r"[|:\-\s]+")
 _SPACES = re.compile(r"\s+")
 _DIGIT = re.compile(r"\d")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_PERIOD = re.compile(r"\b(?:months?|weeks?|quarters?|years?|mois|semaines?|semestre|trimestre|exercice|monate?|quartal)\b|\((?:in|en)\s", re.IGNORECASE)
+_DATED = re.compile(r"\b(?:19|20)\d\d\b|\d,$")
+_UNIT = re.compile(r"\(.*\)")
+_DASHES = frozenset("—–-")
+_PERIOD = re.compile(r"\b(?:months?|weeks?|quarters?|years?\s+ended|mois|semaines?|semestre|trimestre|exercice|monate?|quartal)\b|^\((?:in|en)\s", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…;][\"'”»)]*$")
 _LONGEST_OPEN_ROW, _LONGEST_ROW = 400, 1_000
 _LONGEST_HEADER, _MOST_HEADER_LINES, _MOST_HEADER_ROWS = 300, 12, 2
@@ -213,11 +217,11 @@ def _flat_tables(text: str, spans: Sequence[Span]) -> Iterator[Table]:
     between = 0
     for start, end in spans:
         line = text[start:end] if end - start <= _LONGEST_HEADER else ""
-        if line and is_data_row(line):
+        if line and _is_row(line):
             header = _header_above(text, above)
             if header is not None:
                 yield from [table] if table else []
-                table = Table(header[0], start, end, _one_line(text[slice(*header)]))
+                table = Table(header[0][0], start, end, _header_line(text, header))
             elif table is not None:
                 table = Table(table.start, table.first_row, end, table.header)
             above, between = [], 0
@@ -232,22 +236,36 @@ def _flat_tables(text: str, spans: Sequence[Span]) -> Iterator[Table]:
 
 
 def _is_running_text(line: str) -> bool:
-    return _SENTENCE_END.search(line) is not None or (line.endswith(":") and len(line) > _LONGEST_LABEL and not is_head_of_columns(line))
+    return _SENTENCE_END.search(line) is not None or (line.endswith(":") and len(line) > _LONGEST_LABEL)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of figures; a dash stands for a figure too."""
+    if is_data_row(line):
+        return True
+    cells = line[figures_start(line) :].split()
+    return len(cells) > 1 and not _DASHES.isdisjoint(cells) and _LETTERS.search(line) is not None
 
 
 def _may_head(line: str) -> bool:
-    return is_head_line(line) or (is_head_of_columns(line) and not _is_running_text(line))
+    return not is_list_item(line) and (is_head_line(line) or (is_head_of_columns(line) and not _is_running_text(line)))
 
 
-def _header_above(text: str, above: Sequence[Span]) -> Span | None:
-    """From the first to the last line above a row that names dates, periods or units."""
+def _header_above(text: str, above: Sequence[Span]) -> list[Span] | None:
+    """The lines above a row from the first to the last one that names dates, periods or units."""
     near = [span for span in above if above[-1][1] - span[0] <= _LONGEST_HEADER]
-    heads = [span for span in near if _heads_columns(text[slice(*span)])]
-    return (heads[0][0], heads[-1][1]) if heads else None
+    heads = [place for place, span in enumerate(near) if _heads_columns(text[slice(*span)])]
+    return near[heads[0] : heads[-1] + 1] if heads else None
 
 
 def _heads_columns(line: str) -> bool:
-    return is_head_of_columns(line) or _PERIOD.search(line) is not None or (line.endswith(",") and _DIGIT.search(line) is not None)
+    return _DATED.search(line) is not None or (_PERIOD.search(line) is not None and not line.endswith(":"))
+
+
+def _header_line(text: str, spans: Sequence[Span]) -> str:
+    """The lines of a header as one; units and remarks in parentheses last, since the end is what is cut off first."""
+    lines = [_one_line(text[start:end]) for start, end in spans]
+    return " ".join(sorted(lines, key=lambda line: _UNIT.fullmatch(line) is not None))
 
 
 def _one_line(text: str) -> str:
