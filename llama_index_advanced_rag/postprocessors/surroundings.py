@@ -1,0 +1,191 @@
+"""What stands around retrieved nodes in their documents: read by relations in batches, and laid side by side."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from llama_index_advanced_rag.postprocessors.strips import Piece, Strip, agrees, join_pieces
+from llama_index_advanced_rag.retrievers.merging import related_id
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.node_source import NodeSource
+from llama_index_advanced_rag.text.sentences import sentence_spans
+
+_BEFORE, _AFTER, _UP = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.PARENT
+Gain = Callable[[str], int]
+
+
+def text_of(node: BaseNode) -> str:
+    """The text of a node, without metadata."""
+    return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+@dataclass
+class _Walk:
+    """On the way from a hit along one relation."""
+
+    hit: BaseNode
+    relation: NodeRelationship
+    at: BaseNode
+    left: float
+    seen: set[str] = field(default_factory=set[str])
+
+    def next_id(self) -> str | None:
+        """Where to go next; None at the end, and where the relations go round in a circle."""
+        node_id = related_id(self.at, self.relation)
+        return None if self.left <= 0 or node_id in self.seen else node_id
+
+
+class Surroundings:
+    """Retrieved nodes and what was read around them.
+
+    Args:
+        hits: the retrieved nodes.
+        source: where the others are read.
+        filters: which they must match; they must also be of the hit's document.
+
+    Attributes:
+        nodes: the retrieved nodes and those that were read, by id.
+        around: ids of what was read around each hit, by its id.
+        refused: ids that could not be read, or may not be shown.
+    """
+
+    def __init__(self, hits: Iterable[BaseNode], source: NodeSource, filters: MetadataFilters | None) -> None:
+        self._source, self._filters = source, filters
+        self.nodes: dict[str, BaseNode] = {node.node_id: node for node in hits}
+        self.around: dict[str, list[str]] = {node_id: [] for node_id in self.nodes}
+        self.refused: dict[str, None] = {}
+
+    def read(self, node_ids: Iterable[str]) -> None:
+        """Read nodes in one batch, those that are known left out."""
+        wanted = [node_id for node_id in dict.fromkeys(node_ids) if node_id not in self.nodes and node_id not in self.refused]
+        if wanted:
+            found = {node.node_id: node for node in self._source.get_nodes(wanted)}
+            self.nodes.update({node_id: node for node_id, node in found.items() if metadata_matches(filterable_metadata(node), self._filters)})
+            self.refused.update(dict.fromkeys(node_id for node_id in wanted if node_id not in self.nodes))
+
+    def node(self, node_id: str | None, *, of: BaseNode) -> BaseNode | None:
+        """A known node of the same document as another one; None when there is none."""
+        node = None if node_id is None else self.nodes.get(node_id)
+        return node if node is not None and (node.ref_doc_id == of.ref_doc_id or node.node_id == of.ref_doc_id) else None
+
+    def walk(self, hits: Sequence[BaseNode], *, far: float, gain: Gain, steps: int, same_parent: bool = False) -> None:
+        """Go from each hit to its neighbours on both sides, a batch a step.
+
+        Args:
+            hits: where to begin.
+            far: how much is to be gained on each side.
+            gain: what a text gains that a step adds.
+            steps: most steps.
+            same_parent: stay below the hit's own parent.
+        """
+        walks = [_Walk(hit, relation, hit, far, {hit.node_id}) for hit in hits for relation in (_AFTER, _BEFORE)]
+        for _ in range(steps):
+            walks = [walk for walk in walks if walk.next_id() is not None]
+            if not walks:
+                break
+            self.read(node_id for walk in walks if (node_id := walk.next_id()) is not None)
+            walks = [walk for walk in walks if self._step(walk, gain, same_parent=same_parent)]
+
+    def _step(self, walk: _Walk, gain: Gain, *, same_parent: bool) -> bool:
+        node = self.node(walk.next_id(), of=walk.hit)
+        if node is None or (same_parent and related_id(node, _UP) != related_id(walk.hit, _UP)):
+            return False
+        walk.left -= gain(_added(walk.at, node, forward=walk.relation is _AFTER))
+        walk.at = node
+        walk.seen.add(node.node_id)
+        self.around[walk.hit.node_id].append(node.node_id)
+        return True
+
+    def strips(self, hits: Sequence[BaseNode]) -> list[Strip]:
+        """The hits and what was read around them, as few texts as hold them."""
+        used = dict.fromkeys(node_id for hit in hits for node_id in (hit.node_id, *self.around[hit.node_id]))
+        documents: dict[str | None, list[BaseNode]] = {}
+        for node_id in used:
+            documents.setdefault(self.nodes[node_id].ref_doc_id, []).append(self.nodes[node_id])
+        return [join_pieces(chain) for document, nodes in documents.items() for chain in _chains(document, nodes)]
+
+
+def fresh_sentences(text: str) -> int:
+    """How many sentences a text has."""
+    return len(sentence_spans(text))
+
+
+def piece_of(node: BaseNode) -> Piece:
+    """A node as a piece of its document; an offset counts only if it has the length of the text."""
+    text = text_of(node)
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    known = isinstance(start, int) and isinstance(end, int) and end - start == len(text) and node.ref_doc_id is not None
+    return Piece(node.node_id, text, start if known else None)
+
+
+def _added(at: BaseNode, node: BaseNode, *, forward: bool) -> str:
+    """What a neighbour has that the node beside it has not."""
+    here, there = piece_of(at), piece_of(node)
+    strip = join_pieces([here, there] if forward else [there, here])
+    start, end = strip.spans[here.node_id]
+    return strip.text[end:] if forward else strip.text[:start]
+
+
+def _chains(document: str | None, nodes: Sequence[BaseNode]) -> list[list[Piece]]:
+    """Nodes of one document that follow each other or overlap, by their offsets if these are true, else by their relations."""
+    pieces = {node.node_id: piece_of(node) for node in nodes}
+    links = [(node.node_id, after) for node in nodes if (after := related_id(node, _AFTER)) in pieces]
+    links += [(before, node.node_id) for node in nodes if (before := related_id(node, _BEFORE)) in pieces]
+    by_offset = None if document is None else chains_by_offset(list(pieces.values()), links)
+    if by_offset is not None:
+        return by_offset
+    return [[pieces[node_id]._replace(start=None) for node_id in chain] for chain in chains_by_links(list(pieces), links)]
+
+
+def chains_by_offset(pieces: Sequence[Piece], links: Sequence[tuple[str, str]]) -> list[list[Piece]] | None:
+    """Pieces in the order of the document, together where they overlap or are linked; None when the offsets are not true.
+
+    Example:
+        >>> pieces = [Piece("c", "Five.", 20), Piece("b", "Two. Three.", 5), Piece("a", "One. Two.", 0)]
+        >>> [[piece.node_id for piece in chain] for chain in chains_by_offset(pieces, [])]
+        [['a', 'b'], ['c']]
+    """
+    placed = sorted((piece.start, -len(piece.text), piece.node_id, piece) for piece in pieces if piece.start is not None)
+    starts = {piece.node_id: start for start, _, _, piece in placed}
+    if len(placed) < len(pieces) or any(starts[before] > starts[after] for before, after in links):
+        return None
+    linked, chains, last, edge = set(links), list[list[Piece]](), None, -1
+    for start, minus_length, _, piece in placed:
+        if last is not None and start < edge and not agrees(last.text, piece.text, edge - start):
+            return None
+        if last is not None and (start < edge or (last.node_id, piece.node_id) in linked):
+            chains[-1].append(piece)
+        else:
+            chains.append([piece])
+        if start - minus_length > edge:
+            last, edge = piece, start - minus_length
+    return chains
+
+
+def chains_by_links(node_ids: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Ids in the order of their links; a link that contradicts an earlier one, or closes a circle, does not count.
+
+    Example:
+        >>> chains_by_links(["b", "a", "c", "d"], [("a", "b"), ("a", "c"), ("b", "a"), ("c", "d")])
+        [['a', 'b'], ['c', 'd']]
+    """
+    chain_of = {node_id: [node_id] for node_id in node_ids}
+    for before, after in links:
+        first, second = chain_of[before], chain_of[after]
+        if first is not second and first[-1] == before and second[0] == after:
+            first += second
+            chain_of.update(dict.fromkeys(second, first))
+    return [chain for node_id, chain in chain_of.items() if chain[0] == node_id]
+
+
+def page_range(labels: Sequence[str]) -> str:
+    """One label for the pages of passages in the order of the document.
+
+    Example:
+        >>> page_range(["3"]), page_range(["3", "3-4", "5"])
+        ('3', '3-5')
+    """
+    first, last = labels[0].split("-")[0].strip(), labels[-1].split("-")[-1].strip()
+    return first if first == last else f"{first}-{last}"
