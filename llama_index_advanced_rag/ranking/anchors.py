@@ -21,7 +21,7 @@ class RegionSignals:
     """What the detectors say about one region, each from 0 (nothing) to 1.
 
     Attributes:
-        document: score of its document among the documents, the best one 1.
+        document: its document, see `pick_documents`.
         title: `score_title` of its heading and those above.
         line: `score_line` of its best line.
         together: `coverage` of the words that stand anywhere on one of its pages, or in its headings.
@@ -139,7 +139,7 @@ def apply_verdict(ranked: Sequence[tuple[Key, float]], named: Sequence[Key]) -> 
 
 
 def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, least: int = LEAST_DOCUMENTS, enough: int = ENOUGH_CHARACTERS) -> dict[str, float]:
-    """The best documents until they hold enough text, with their scores, the best one 1.
+    """The best documents until they hold enough text, with the square of their share of the best score: documents of one kind are close.
 
     Args:
         scores: score of each document, higher is better; those of 0 or less are not picked.
@@ -149,7 +149,7 @@ def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, lea
 
     Example:
         >>> pick_documents({"a": 2.0, "b": 4.0, "c": 1.0, "d": 0.0}, {"a": 10, "b": 10, "c": 10}, least=1, enough=20)
-        {'b': 1.0, 'a': 0.5}
+        {'b': 1.0, 'a': 0.25}
     """
     found = sorted(((name, score) for name, score in scores.items() if score > 0), key=lambda item: (-item[1], item[0]))
     picked: dict[str, float] = {}
@@ -157,7 +157,7 @@ def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, lea
     for name, score in found:
         if len(picked) >= least and held >= enough:
             break
-        picked[name] = score / found[0][1]
+        picked[name] = (score / found[0][1]) ** 2
         held += sizes.get(name, 0)
     return picked
 

@@ -222,7 +222,7 @@ class AnchorRetriever(TracedRetriever):
         kept = took_part(errands, outcomes)
         hits = {item.label: outcome.value or [] for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep}
         passages = read_passages(keywords, hits.get("lexical", []), hits.get("dense"))
-        scope = scope.narrowed([passage.node for passage in passages])
+        scope = scope.narrowed([passage.node for passage in passages], with_outline=self._llm is not None)
         ranked = gather_candidates(passages, scope.titles, scope.table, keywords, documents=scope.documents, embedded="dense" in hits)
         return _Case(scope, keywords, passages, ranked, self._outline(scope, ranked[: self._most_candidates]))
 

@@ -16,6 +16,7 @@ from llama_index_advanced_rag.stores.node_source import NodeSource
 
 _MOST_TITLES = 50
 _MOST_CHECKED = 50
+_MOST_OUTLINES = 5
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Scope:
         scores: how well documents and sections fit.
         nodes: where nodes are read from.
         filters: metadata filters.
-        documents: the picked documents with their scores, best first, the best one 1.
+        documents: the picked documents, best first, with their `pick_documents` scores.
         titles: units whose heading holds words of the question, best first, as places in the table.
-        outline_documents: documents whose outline is worth a look, best first.
+        outline_documents: documents whose outline is worth a look, best first; what does not match the filters is not taken from it.
     """
 
     scores: UnitScores
@@ -50,23 +51,27 @@ class Scope:
             return None
         return MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", operator=FilterOperator.IN, value=list(self.documents))])
 
-    def narrowed(self, found: Sequence[BaseNode]) -> "Scope":
+    def narrowed(self, found: Sequence[BaseNode], *, with_outline: bool) -> "Scope":
         """The scope once passages are known: with metadata filters only what holds one of them, or matches itself.
 
         Args:
             found: passages that the retrievers found.
+            with_outline: an arbiter reads the outline, also of documents in which nothing was found.
         """
+        others = (unit.ref_doc_id for unit in self.table.units if unit.level == 0)
         if self.filters is None:
-            others = (unit.ref_doc_id for unit in self.table.units if unit.level == 0)
             return replace(self, titles=self._titles(self.documents), outline_documents=_filled(self.documents, others))
-        holding = dict.fromkeys(map(document_of, found))
-        allowed = dict.fromkeys([*holding, *self._matching_documents()])
-        documents = pick_documents({name: score for name, score in self.documents.items() if name in allowed}, {}, least=len(allowed))
+        allowed = dict.fromkeys(map(document_of, found))
+        matching = self._matching_documents() if with_outline else []
+        documents = pick_documents({name: score for name, score in self.scores.documents.items() if name in allowed}, {}, least=len(allowed))
         inside = {place for node in found if (inner := self.table.index_of(node)) is not None for place in self.table.ancestors(inner)}
         titles = self._titles(documents)
         kept = inside | set(self._matching_places([place for place in titles if place not in inside]))
         return replace(
-            self, documents=documents, titles=tuple(place for place in titles if place in kept), outline_documents=_filled(documents, allowed, len(allowed))
+            self,
+            documents=documents,
+            titles=tuple(place for place in titles if place in kept),
+            outline_documents=_filled([*documents, *matching[:_MOST_OUTLINES]], others),
         )
 
     def _titles(self, documents: Collection[str]) -> tuple[int, ...]:
