@@ -96,9 +96,7 @@ def is_running_sentence(line: str) -> bool:
     words = _WORD.findall(line)
     if len(words) < _LEAST_WORDS and unspaced < _LEAST_UNSPACED:
         return False
-    letters = sum(character.isalpha() for character in line)
-    visible = sum(not character.isspace() for character in line)
-    if letters < _LEAST_LETTERS * visible:
+    if sum(map(str.isalpha, line)) < _LEAST_LETTERS * (len(line) - sum(map(str.isspace, line))):
         return False
     return unspaced >= _LEAST_UNSPACED or len(_CAPITALS.findall(line)) < _MOST_CAPITALS * len(words)
 
