@@ -13,6 +13,7 @@ _PAGE = re.compile(
     r"(?P<page>\d{1,4})(?P<more>(?:\s?[-–—,]\s?\d{1,4}){0,8})$",
     re.IGNORECASE,
 )
+_PAGE_MARK = re.compile(r"(?:page|seite|p\.)?\s*[-–]?\s*(?:\d+|[ivxlc]+)\s*[-–]?", re.IGNORECASE)
 _ABSENT = re.compile(r"\s+(?:not applicable|n/a|none|sans objet|entfällt)$", re.IGNORECASE)
 _ENUMERATOR = re.compile(r"\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s+|[a-z]\.\s+")
 _HINT_TITLES = (
@@ -161,7 +162,7 @@ def _entries(layout: Layout, lines: range) -> list[Entry]:
     width = max((layout.lines[index].size for index in visible), default=0)
     for index in visible:
         text = layout.lines[index].text
-        if plain_words(text) in _HINTS:
+        if plain_words(text) in _HINTS or _PAGE_MARK.fullmatch(text):
             open_text = ""
             continue
         if open_text and not _goes_on(open_text, text, width):

@@ -1,7 +1,7 @@
 """Lines that begin with the number of a heading: `Item 1A. Risk Factors`, `1.2 Scope`, `Article 12 - Résiliation`, `第三章`."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llama_index_advanced_rag.text.lines import is_table_row
 from llama_index_advanced_rag.text.outline_labels import KIND_OF_WORD, RANKS, chinese_value, read_number, roman_value
@@ -25,7 +25,8 @@ _MAX_WORDS = 30
 _MAX_BARE_WORDS = 16
 _SENTENCE = re.compile(r"[.!?][”\")]?\s+[^\W\d_]")
 _LINKS = frozenset(("of", "and", "or", "to", "in", "for", "du", "de", "des", "et", "à", "und", "der", "des", "del", "y"))
-_RUN_IN = ("article", "paragraph")
+_RUN_IN = ("section", "article", "paragraph")
+_MAX_RUN_IN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,17 @@ def _labelled(line: str) -> NumberedLine | None:
         return None
     if _is_heading_text(title, explicit=explicit) and not is_table_row(line):
         return NumberedLine(kind, series, value, title, RANKS[kind])
-    if kind in _RUN_IN and explicit and title[:1].isupper():
-        return NumberedLine(kind, series, value, "", RANKS[kind], end)
-    return None
+    return _run_in(line, title, NumberedLine(kind, series, value, "", RANKS[kind], end), explicit=explicit)
+
+
+def _run_in(line: str, title: str, label: NumberedLine, *, explicit: bool) -> NumberedLine | None:
+    """A heading whose text follows in the same line: `Section 1.1 Certain Terms. As used here`."""
+    match = _SENTENCE.search(title) if label.kind in _RUN_IN else None
+    head = title[: match.start()] if match else ""
+    words = [word for word in head.split() if len(word) > 3]
+    if head and len(head.split()) <= _MAX_RUN_IN and title[0].isupper() and all(word[0].isupper() for word in words):
+        return replace(label, title=head, cut=len(line) - len(title) + len(head) + 1)
+    return label if label.kind in _RUN_IN and explicit and title[:1].isupper() else None
 
 
 def _label_kind(word: str) -> str | None:

@@ -1,12 +1,14 @@
 """Where the entries of a table of contents stand in the text: at the line with their title, else at the page they name."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 from llama_index_advanced_rag.text.outline_contents import Contents, Entry
 from llama_index_advanced_rag.text.outline_drafts import RANK_BELOW, RANK_ENTRY, RANK_GROUP, RANK_TOP, Draft, HeadingSource
-from llama_index_advanced_rag.text.outline_lines import Layout, plain_words
+from llama_index_advanced_rag.text.outline_lines import Layout, TextLine, plain_words
 from llama_index_advanced_rag.text.outline_sequence import Numbered
 from llama_index_advanced_rag.text.outline_titles import read_title
 
@@ -14,6 +16,7 @@ _MAX_TITLE_LINE = 220
 _MAX_LOOKED_AT = 100
 _MIN_PREFIX_WORDS = 2
 _MIN_VOTES = 2
+_NEAR_PAGES = 2
 _INDENT_STEP = 0.001
 _MAX_INDENT = 99
 _PART_STEP = 0.1
@@ -106,12 +109,13 @@ def place_entries(
     drafts: list[Draft] = []
     notes: list[str] = []
     after = 0
-    for entry, rank in zip(table.entries, _ranks(table.entries), strict=True):
-        page = _page(layout, entry, shift)
-        known = numbered.get((entry.numbered.kind, entry.numbered.number), []) if entry.numbered else []
-        begin = bisect_left(known, after)
-        if begin < len(known):
-            after = known[begin] + 1
+    pages = [_page(layout, entry, shift) for entry in table.entries]
+    for entry, rank, own, following in zip_longest(table.entries, _ranks(table.entries), pages, pages[1:]):
+        page = following if own is None and entry.page is None else own
+        known = _labelled(layout, entry, numbered, after, page)
+        if known is not None:
+            after = known + 1
+            notes.extend(_contradiction(layout, entry, known))
             continue
         place = body.find(entry.title, after, page)
         if place is None and page is None and (others := body.same(entry.title)):
@@ -121,11 +125,34 @@ def place_entries(
             after = max(after, place + 1)
             title, end = read_title(layout, place)
             drafts.append(Draft(layout.lines[place].start, end, title, rank, HeadingSource.CONTENTS, entry.numbered is not None and entry.numbered.leads))
-        elif page is not None or (page := _page_of_next(layout, table, entry, shift)) is not None:
+        elif page is not None:
             drafts.append(_at_page(layout, page, entry.title, rank, drafts))
         else:
             notes.append(f"The entry {entry.title!r} of the table of contents has no place in the text.")
-    return drafts, notes
+    return [_before_its_part(draft, after) for draft, after in zip_longest(drafts, drafts[1:])], notes
+
+
+def _before_its_part(draft: Draft, after: Draft | None) -> Draft:
+    """A group at the start of a page begins one character before its first part that stands at the same place."""
+    if after is None or draft.start != after.start or draft.body != draft.start or draft.rank >= after.rank or not draft.start:
+        return draft
+    return replace(draft, start=draft.start - 1)
+
+
+def _labelled(layout: Layout, entry: Entry, numbered: Mapping[tuple[str, tuple[int, ...]], list[int]], after: int, page: int | None) -> int | None:
+    """The numbered heading with the label of an entry: near its page if there is one, else the next."""
+    known = numbered.get((entry.numbered.kind, entry.numbered.number), []) if entry.numbered else []
+    begin = bisect_left(known, after)
+    later = known[begin : begin + _MAX_LOOKED_AT]
+    near = [index for index in later if page is not None and abs(layout.lines[index].page - page) <= _NEAR_PAGES]
+    return near[0] if near else later[0] if later else None
+
+
+def _contradiction(layout: Layout, entry: Entry, index: int) -> list[str]:
+    here, there = plain_words(entry.title), plain_words(layout.lines[index].text)
+    if here.startswith(there) or there.startswith(here):
+        return []
+    return [f"The table of contents says {entry.title!r} where the text says {layout.lines[index].text[:100]!r}."]
 
 
 def _at_page(layout: Layout, page: int, title: str, rank: float, before: Sequence[Draft]) -> Draft:
@@ -141,12 +168,6 @@ def _page(layout: Layout, entry: Entry, shift: int | None) -> int | None:
     if entry.page is None or shift is None or not 0 <= entry.page + shift < len(layout.page_starts):
         return None
     return entry.page + shift
-
-
-def _page_of_next(layout: Layout, table: Contents, entry: Entry, shift: int | None) -> int | None:
-    """The page of the first entry below an entry that names no page."""
-    place = table.entries.index(entry) + 1
-    return _page(layout, table.entries[place], shift) if entry.page is None and place < len(table.entries) else None
 
 
 def _ranks(entries: Sequence[Entry]) -> list[float]:
@@ -189,15 +210,33 @@ def place_index(layout: Layout, table: Contents, body: BodyLines, shift: int | N
         if place is not None:
             start, end = layout.lines[place].start, read_title(layout, place)[1]
         elif line is not None and page is not None:
-            start = end = layout.page_starts[page]
+            start = end = _free_place(layout, page, entry, by_start)
         elif line is not None:
             start, end = layout.lines[entry.index].start, layout.lines[entry.index].end
         else:
             continue
         there = by_start.get(start)
         if there is not None and line is not None:
-            by_start[start] = Draft(start, max(end, there.body), entry.title, there.rank, there.source, there.leads)
+            by_start[start] = replace(there, body=max(end, there.body), title=entry.title)
         elif there is None:
             rank = RANK_TOP if number > last else RANK_BELOW + (line.rank / 10 if line and place is None and page is None else 0)
             by_start[start] = Draft(start, end, entry.title, rank, HeadingSource.CONTENTS)
     return sorted(by_start.values(), key=lambda draft: draft.start)
+
+
+def _free_place(layout: Layout, page: int, entry: Entry, by_start: Mapping[int, Draft]) -> int:
+    """The start of a page, or of a heading there that holds the words of the entry; behind other headings at that place."""
+    start = layout.page_starts[page]
+    words = plain_words(entry.numbered.title if entry.numbered else entry.title)
+    for place in (start - 1, start):
+        if place in by_start and by_start[place].body <= start and words and words in plain_words(by_start[place].title):
+            return place
+    while start in by_start:
+        after = bisect_right(layout.lines, start, key=_line_start)
+        at_end = after == len(layout.lines) or by_start[start].body > start
+        start = max(by_start[start].body, start + 1) if at_end else layout.lines[after].start
+    return start
+
+
+def _line_start(line: TextLine) -> int:
+    return line.start

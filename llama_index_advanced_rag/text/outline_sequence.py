@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from llama_index_advanced_rag.text.lines import is_table_row
 from llama_index_advanced_rag.text.outline_chains import Item, chain_members, decimal_members
@@ -13,6 +14,8 @@ from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_num
 _FULL_SHARE = 0.65
 _NARROW = 50
 _NEAR = 5
+_MIN_LISTING = 3
+_MOST = 0.6
 _REFERRED = ("section", "subsection", "article", "paragraph", "note")
 _SENTENCE_ENDS = '.!?:;”"»)…。：；！？'
 _WRAP_SHARE = 0.5
@@ -41,7 +44,7 @@ def numbered_headings(layout: Layout, skipped: frozenset[int] = frozenset()) -> 
         ['1. Aim', '2. Means', '3. End']
     """
     found = [Numbered(index, line) for index in range(len(layout.lines)) if index not in skipped and (line := _standing(layout, index))]
-    found = _without_repeats(layout, found)
+    found = _without_listings(_without_repeats(layout, found))
     labels = _in_order([one for one in found if one.line.kind not in BARE_KINDS], _order_of_kinds(found))
     kept = labels + _bare_headings(layout, [one for one in found if one.line.kind in BARE_KINDS], labels)
     return sorted(kept, key=lambda one: one.index)
@@ -81,6 +84,25 @@ def _without_repeats(layout: Layout, found: Sequence[Numbered]) -> list[Numbered
         near = (after for after in found[place + 1 : place + 1 + _NEAR] if after.index - one.index <= _NEAR)
         if not repeated and (one.line.title or not any(after.key == one.key and after.line.title for after in near)):
             kept.append(one)
+    return kept
+
+
+def _without_listings(found: Sequence[Numbered]) -> list[Numbered]:
+    """Without runs of lines that directly follow each other and come again further down: contents without page numbers."""
+    last = {one.key: one.index for one in found}
+    kept: list[Numbered] = []
+    run: list[Numbered] = []
+    keys: set[tuple[str, str, tuple[int, ...]]] = set()
+    for one, after in zip_longest(found, found[1:]):
+        run.append(one)
+        keys.add(one.key)
+        if after is not None and after.index == one.index + 1 and (after.key not in keys or after.line.kind == "item"):
+            continue
+        again = sum(last[member.key] > one.index for member in run)
+        if len(run) < _MIN_LISTING or again < _MOST * len(run):
+            kept.extend(run)
+        run = []
+        keys.clear()
     return kept
 
 

@@ -1,6 +1,7 @@
 """Lines that look like headings: short, in capitals or in title case, standing alone over running text."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
@@ -10,6 +11,7 @@ from llama_index_advanced_rag.text.outline_titles import is_hanging, is_rest, is
 
 _MAX_SIZE = 110
 _MAX_WORDS = 14
+_MAX_TIMES = 8
 _MIN_PROSE = 60
 _PROSE_SHARE = 0.6
 _CAPITAL_SHARE = 0.75
@@ -50,10 +52,11 @@ def typographic_headings(layout: Layout, taken: Sequence[Draft], skipped: frozen
     """
     starts = {draft.start: draft for draft in taken}
     inside = _lines_of(layout, taken)
+    times = Counter(line.text for line in layout.lines)
     found: dict[int, Draft] = {}
     for index in range(len(layout.lines) - 1, -1, -1):
         line = layout.lines[index]
-        if index in skipped or index in layout.running or index in inside or line.size > _MAX_SIZE:
+        if index in skipped or index in layout.running or index in inside or line.size > _MAX_SIZE or times[line.text] > _MAX_TIMES:
             continue
         rank = _look(line.text)
         if rank is None or not _begins(layout, index, starts):
