@@ -15,10 +15,11 @@ from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.embeddings.window import default_window
 from llama_index_advanced_rag.postprocessors.expansion import Expander, Expansion, Placed, is_expandable
 from llama_index_advanced_rag.postprocessors.strips import Segment, Strip
-from llama_index_advanced_rag.postprocessors.surroundings import Surroundings, fresh_sentences, piece_of, text_of
+from llama_index_advanced_rag.postprocessors.surroundings import Surroundings, piece_of, text_of
 from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of, related_id
 from llama_index_advanced_rag.stores.node_source import NodeSource
 from llama_index_advanced_rag.text.lines import Span
+from llama_index_advanced_rag.text.sentences import MAX_SENTENCE_CHARS, sentence_spans
 from llama_index_advanced_rag.trace import Evidence, report, stage_trace
 
 _SECTION_STEPS = 16
@@ -124,7 +125,7 @@ class ContextExpander(BaseNodePostprocessor):
         if surroundings.refused:
             some = next(iter(surroundings.refused))
             report("info", f"{len(surroundings.refused)} nodes around could not be read or do not match the filters, as {some!r}.")
-        expander = Expander(strips, hits, surroundings.nodes, sentences=self.window, count_tokens=self._count_tokens, language=self.language)
+        expander = Expander(strips, hits, surroundings.nodes, sentences=self.window, reach=self._reach, count_tokens=self._count_tokens, language=self.language)
         taken = sum(self._count_tokens(text_of(expansion.node)) for expansion in left_alone)
         return sorted(left_alone + self._fitting(expander, taken), key=lambda expansion: expansion.ranks[0])
 
@@ -161,13 +162,23 @@ class ContextExpander(BaseNodePostprocessor):
 
     def _walk(self, nodes: Sequence[BaseNode], surroundings: Surroundings) -> None:
         if self.mode is ExpansionMode.SENTENCES:
-            surroundings.walk(nodes, far=self.window + 1, gain=fresh_sentences, steps=self.window + 2)
+            surroundings.walk(nodes, far=self.window + 1, gain=self._count_sentences, steps=self.window + 2, reach=self._reach)
         elif self.mode is ExpansionMode.NEIGHBOURS:
             surroundings.walk(nodes, far=self.window, gain=lambda _: 1, steps=self.window)
         else:
             below = [node for node in nodes if related_id(node, NodeRelationship.PARENT) is not None]
             far = float("inf") if self.max_tokens is None else self.max_tokens
-            surroundings.walk(below, far=far, gain=self._count_tokens, steps=_SECTION_STEPS, same_parent=True)
+            surroundings.walk(below, far=far, gain=self._count_tokens, steps=_SECTION_STEPS, reach=self._reach, same_parent=True)
+
+    def _count_sentences(self, text: str) -> int:
+        return len(sentence_spans(text, language=self.language))
+
+    @property
+    def _reach(self) -> int | None:
+        """Characters on each side of a node in which all lies that can be added."""
+        if self.mode is ExpansionMode.SENTENCES:
+            return (self.window + 2) * MAX_SENTENCE_CHARS
+        return None if self.max_tokens is None else self.max_tokens * _CHARS_PER_TOKEN
 
     def _in_sections(self, nodes: Mapping[int, BaseNode], surroundings: Surroundings) -> tuple[list[Strip], list[Placed]]:
         """The sections of nodes whose text is found in them."""
@@ -183,26 +194,11 @@ class ContextExpander(BaseNodePostprocessor):
                 inside.setdefault(section.node_id, []).append((span, rank))
         strips, hits = list[Strip](), list[Placed]()
         for section_id, spans in inside.items():
-            for low, high, held in self._windows(len(text_of(sections[section_id])), sorted(spans)):
-                start = piece_of(sections[section_id]).start
-                local = {nodes[rank].node_id: (span[0] - low, span[1] - low) for span, rank in held}
-                segment = Segment(0, None if start is None else start + low)
-                hits += [Placed(nodes[rank], rank, len(strips), local[nodes[rank].node_id], (0, high - low)) for _, rank in held]
-                strips.append(Strip(text_of(sections[section_id])[low:high], local, [segment], complete=False))
+            whole = piece_of(sections[section_id])
+            local = {nodes[rank].node_id: span for span, rank in spans}
+            hits += [Placed(nodes[rank], rank, len(strips), span, (0, len(whole.text))) for span, rank in spans]
+            strips.append(Strip(whole.text, local, [Segment(0, whole.start)], complete=False))
         return strips, hits
-
-    def _windows(self, length: int, spans: Sequence[tuple[Span, int]]) -> list[tuple[int, int, list[tuple[Span, int]]]]:
-        """The parts of a section that the budget can reach: of a very long one only what is around the nodes."""
-        reach = length if self.max_tokens is None else self.max_tokens * _CHARS_PER_TOKEN
-        windows: list[tuple[int, int, list[tuple[Span, int]]]] = []
-        for span, rank in spans:
-            low, high = max(0, span[0] - reach), min(length, span[1] + reach)
-            if windows and low <= windows[-1][1]:
-                first, last, held = windows[-1]
-                windows[-1] = (first, max(last, high), [*held, (span, rank)])
-            else:
-                windows.append((low, high, [(span, rank)]))
-        return windows
 
     def __repr__(self) -> str:
         return f"ContextExpander(mode={self.mode.value!r}, window={self.window}, max_tokens={self.max_tokens})"

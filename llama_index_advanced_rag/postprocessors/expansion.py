@@ -62,6 +62,7 @@ class Expander:
         hits: the retrieved nodes in them, best first.
         nodes: the nodes of the strips by id, the retrieved ones at least.
         sentences: how many are wanted on each side of a hit without a wanted part.
+        reach: characters around a hit in which sentences are looked for, see `cut_units`.
         count_tokens: tokens of a text.
         language: of the texts, see `sentence_spans`.
     """
@@ -73,14 +74,15 @@ class Expander:
         nodes: Mapping[str, BaseNode],
         *,
         sentences: int,
+        reach: int | None,
         count_tokens: Callable[[str], int],
         language: str,
     ) -> None:
         self._strips, self._hits, self._nodes, self._count_tokens = strips, hits, nodes, count_tokens
-        borders: list[list[int]] = [[] for _ in strips]
+        spans: list[list[Span]] = [[] for _ in strips]
         for hit in hits:
-            borders[hit.strip] += hit.span
-        self._units = [cut_units(strip.text, border, language=language) for strip, border in zip(strips, borders, strict=True)]
+            spans[hit.strip].append(hit.span)
+        self._units = [cut_units(strip.text, held, reach=reach, language=language) for strip, held in zip(strips, spans, strict=True)]
         self._wants = [self._want(hit, sentences) for hit in hits]
         self._costs: dict[tuple[int, int], int] = {}
 

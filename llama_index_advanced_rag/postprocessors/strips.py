@@ -1,12 +1,12 @@
 """Passages of one document laid side by side as one text, without what they share: pure functions on texts and offsets."""
 
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from llama_index_advanced_rag.text.lines import Span
-from llama_index_advanced_rag.text.sentences import sentence_spans
+from llama_index_advanced_rag.text.sentences import sentence_spans, trimmed
 
 _WIDEST_GAP = 4
 _OVERLAP_CHARS = 8000
@@ -149,28 +149,50 @@ def _white(before: str, width: int) -> str:
     return " " * width if width == 1 and before.rstrip().endswith(_SENTENCE_ENDS) else "\n" * max(0, width)
 
 
-def cut_units(text: str, borders: Sequence[int], *, language: str = "auto") -> list[Unit]:
-    """The sentences of a text, cut where a border lies within one.
+def cut_units(text: str, spans: Sequence[Span], *, reach: int | None = None, language: str = "auto") -> list[Unit]:
+    """The sentences of a text, cut where the border of a span lies within one.
 
     Args:
         text: any text.
-        borders: places in it, in any order.
+        spans: the parts of it that matter, in any order.
+        reach: characters around their borders that are read; what lies further off is one unit. None reads all.
         language: see `sentence_spans`.
 
     Example:
-        >>> [text[unit.start : unit.end] for text in ["One two. Three."] for unit in cut_units(text, [4])]
+        >>> [text[unit.start : unit.end] for text in ["One two. Three."] for unit in cut_units(text, [(4, 15)])]
         ['One ', 'two.', 'Three.']
     """
-    sorted_borders, units = sorted(set(borders)), list[Unit]()
-    for number, (start, end) in enumerate(sentence_spans(text, language=language)):
+    borders, units = sorted({border for span in spans for border in span}), list[Unit]()
+    for number, (start, end) in enumerate(_sentences_near(text, spans, reach, language)):
         begin = start
-        for border in sorted_borders[bisect_right(sorted_borders, start) :]:
-            if border >= end:
-                break
+        for border in borders[bisect_right(borders, start) : bisect_left(borders, end)]:
             units.append(Unit(begin, border, number))
             begin = border
         units.append(Unit(begin, end, number))
     return units
+
+
+def _sentences_near(text: str, spans: Sequence[Span], reach: int | None, language: str) -> Iterator[Span]:
+    place = 0
+    for low, high in _regions(len(text), spans, reach):
+        yield from trimmed(text, place, low)
+        yield from ((low + start, low + end) for start, end in sentence_spans(text[low:high], language=language))
+        place = high
+    yield from trimmed(text, place, len(text))
+
+
+def _regions(length: int, spans: Sequence[Span], reach: int | None) -> list[Span]:
+    if reach is None:
+        return [(0, length)]
+    regions: list[Span] = []
+    edges = [edge for start, end in spans for edge in (((start, start), (end, end)) if end - start > 2 * reach else ((start, end),))]
+    for start, end in sorted(edges):
+        low, high = max(0, start - reach), min(length, end + reach)
+        if regions and low <= regions[-1][1]:
+            regions[-1] = (regions[-1][0], max(high, regions[-1][1]))
+        else:
+            regions.append((low, high))
+    return regions
 
 
 class Want(NamedTuple):

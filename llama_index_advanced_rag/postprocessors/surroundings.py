@@ -10,7 +10,6 @@ from llama_index_advanced_rag.postprocessors.strips import Piece, Strip, agrees,
 from llama_index_advanced_rag.retrievers.merging import related_id
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
-from llama_index_advanced_rag.text.sentences import sentence_spans
 
 _BEFORE, _AFTER, _UP = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.PARENT
 Gain = Callable[[str], int]
@@ -70,7 +69,7 @@ class Surroundings:
         node = None if node_id is None else self.nodes.get(node_id)
         return node if node is not None and (node.ref_doc_id == of.ref_doc_id or node.node_id == of.ref_doc_id) else None
 
-    def walk(self, hits: Sequence[BaseNode], *, far: float, gain: Gain, steps: int, same_parent: bool = False) -> None:
+    def walk(self, hits: Sequence[BaseNode], *, far: float, gain: Gain, steps: int, reach: int | None = None, same_parent: bool = False) -> None:
         """Go from each hit to its neighbours on both sides, a batch a step.
 
         Args:
@@ -78,6 +77,7 @@ class Surroundings:
             far: how much is to be gained on each side.
             gain: what a text gains that a step adds.
             steps: most steps.
+            reach: characters of an added text that are looked at; None = all.
             same_parent: stay below the hit's own parent.
         """
         walks = [_Walk(hit, relation, hit, far, {hit.node_id}) for hit in hits for relation in (_AFTER, _BEFORE)]
@@ -86,13 +86,15 @@ class Surroundings:
             if not walks:
                 break
             self.read(node_id for walk in walks if (node_id := walk.next_id()) is not None)
-            walks = [walk for walk in walks if self._step(walk, gain, same_parent=same_parent)]
+            walks = [walk for walk in walks if self._step(walk, gain, reach, same_parent=same_parent)]
 
-    def _step(self, walk: _Walk, gain: Gain, *, same_parent: bool) -> bool:
+    def _step(self, walk: _Walk, gain: Gain, reach: int | None, *, same_parent: bool) -> bool:
         node = self.node(walk.next_id(), of=walk.hit)
         if node is None or (same_parent and related_id(node, _UP) != related_id(walk.hit, _UP)):
             return False
-        walk.left -= gain(_added(walk.at, node, forward=walk.relation is _AFTER))
+        forward = walk.relation is _AFTER
+        added = _added(walk.at, node, forward=forward)
+        walk.left -= gain(added if reach is None else added[:reach] if forward else added[-reach:])
         walk.at = node
         walk.seen.add(node.node_id)
         self.around[walk.hit.node_id].append(node.node_id)
@@ -105,11 +107,6 @@ class Surroundings:
         for node_id in used:
             documents.setdefault(self.nodes[node_id].ref_doc_id, []).append(self.nodes[node_id])
         return [join_pieces(chain) for document, nodes in documents.items() for chain in _chains(document, nodes)]
-
-
-def fresh_sentences(text: str) -> int:
-    """How many sentences a text has."""
-    return len(sentence_spans(text))
 
 
 def piece_of(node: BaseNode) -> Piece:

@@ -331,6 +331,17 @@ def test_a_section_of_five_megabytes_is_read_around_the_nodes_only():
     assert time.perf_counter() - started < 5
 
 
+def test_nodes_of_five_megabytes_are_read_at_their_ends_only():
+    first, big, last = linked("One.", " ".join(sentences(180_000)), "Three.")
+    started = time.perf_counter()
+    (found,) = expand([first, big, last], [hit(big)], window=1)
+    assert (found.text[:5], found.text[-7:]) == ("One. ", " Three.")
+    assert len(found.text) == len(big.text) + 12
+    (found,) = expand([first, big, last], [hit(last)], window=1)
+    assert found.text == "Sentence number 179999 is here. Three."
+    assert time.perf_counter() - started < 5
+
+
 def test_it_shows_its_settings_and_refuses_wrong_ones():
     expander = ContextExpander([], mode="neighbours", window=3)
     assert repr(expander) == "ContextExpander(mode='neighbours', window=3, max_tokens=1024)"
