@@ -2,15 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
-from llama_index_advanced_rag.hierarchy.units import UnitTable
+from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage
+from llama_index_advanced_rag.retrievers.anchor_packed import packed_sections
 from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of, region_of_unit
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
@@ -38,7 +39,7 @@ class NumberedOutline:
 
 
 def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, filters: MetadataFilters | None) -> list[Candidate]:
-    """Documents and sections, those that are one passage included, in the order of the documents, then of the text.
+    """Documents and sections, those that are one passage or a part of one included, in the order of the documents, then of the text.
 
     With filters an entry is one that matches, or in which a passage matches. At most 2,000 units and 4,000 passages are read,
     the top levels first.
@@ -58,7 +59,7 @@ def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, 
     seen = {place for node in passages if (inner := table.index_of(node)) is not None for place in table.ancestors(inner)}
     kept = {place for place in places if filters is None or place in seen or _matches(found.get(table.units[place].unit_id), filters)}
     entries = [Candidate(region_of_unit(table, place)) for place in places if place in kept]
-    return _in_order([*entries, *_one_passage_sections(passages, table)], documents)
+    return _in_order([*entries, *_one_passage_sections(passages, table), *_packed(found, passages, table)], documents)
 
 
 def number_outline(entries: Sequence[Candidate], candidates: Sequence[Candidate], documents: Sequence[str], *, limit: int = MOST_ENTRIES) -> NumberedOutline:
@@ -127,6 +128,17 @@ def _one_passage_sections(passages: Iterable[BaseNode], table: UnitTable) -> lis
         if region.kind == "section" and region.unit is None:
             held.setdefault(region.key, (region, []))[1].append(Passage(node))
     return [Candidate(region, tuple(found)) for region, found in held.values()]
+
+
+def _packed(found: Mapping[str, BaseNode], passages: Sequence[BaseNode], table: UnitTable) -> Iterator[Candidate]:
+    by_document: dict[str, list[BaseNode]] = defaultdict(list)
+    for node in passages:
+        by_document[document_of(node)].append(node)
+    for ref_doc_id, held in by_document.items():
+        place = table.place_of_document(ref_doc_id)
+        document = None if place is None else found.get(table.units[place].unit_id)
+        if document is not None and document.child_nodes:
+            yield from packed_sections(document, held, table)
 
 
 def _in_order(entries: Iterable[Candidate], documents: Sequence[str]) -> list[Candidate]:

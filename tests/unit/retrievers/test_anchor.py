@@ -332,6 +332,17 @@ def test_a_section_that_is_one_passage_is_in_the_outline_too():
     assert [hit.node_id for hit in hits][:2] == ["Termination", "Penalties"]
 
 
+@pytest.mark.parametrize(("sections", "query", "wanted"), [(ENGLISH, LEAVE, ["Termination", "Penalties"]), (FRENCH, PARTIR, ["Résiliation", "Pénalités"])])
+def test_sections_so_small_that_they_share_a_passage_are_in_the_outline_too(sections, query, wanted):
+    text = "# Contract\n\n" + "\n\n".join(f"## {heading}\n\n{first}" for heading, (first, _) in sections.items())
+    nodes = HierarchicalNodeParser(chunk_size=128, chunk_overlap=0).get_nodes_from_documents([Document(id_="d", text=text)])
+    assert not set(wanted) & {str(node.metadata.get(SECTION_PATH)).split(" > ")[-1] for node in nodes}
+    hits, trace = traced(anchors(nodes, llm=ScriptedLLM([naming(*wanted)])), query)
+    given = "\n".join(hit.node.get_content() for hit in hits)
+    assert all(sections[heading][0] in given for heading in wanted)
+    assert wanted[0] in trace.evidence[0].why
+
+
 def test_an_existing_index_with_its_sections(english):
     docstore = SimpleDocumentStore()
     docstore.add_documents(english)
