@@ -81,7 +81,7 @@ def find_contents(layout: Layout) -> list[Contents]:
         if begin is None and not _is_sure(run, known):
             continue
         first = begin if begin is not None else _label_above(layout, run[0].index)
-        if len(run) < (2 if begin is not None else _MIN_SURE) or len(run) < _MIN_SHARE * _count(layout, run[0].index, run[-1].index):
+        if len(run) < _MIN_SHARE * _count(layout, run[0].index, run[-1].index):
             continue
         lines = range(first, run[-1].index + 1)
         if found and lines.start < found[-1].lines.stop:
@@ -144,11 +144,9 @@ def _label_above(layout: Layout, index: int) -> int:
 
 
 def _is_sure(run: Sequence[_PageLine], known: set[str]) -> bool:
-    if len(run) < _MIN_SURE:
-        return False
     marked = sum(line.sure for line in run)
     again = sum(plain_words(line.head) in known for line in run)
-    return max(marked, again) >= _MOST * len(run)
+    return (marked >= _MOST * len(run) and len(run) >= _MIN_ENTRIES) or (again >= _MOST * len(run) and len(run) >= _MIN_SURE)
 
 
 def _count(layout: Layout, first: int, last: int) -> int:

@@ -123,6 +123,7 @@ def _in_order(found: Sequence[Numbered], ranks: dict[str, float]) -> list[Number
     kept: list[Numbered] = []
     for kind in sorted({one.line.kind for one in found}, key=lambda kind: ranks[kind]):
         borders = sorted(one.index for one in kept)
+        numbers = {one.line.number for one in found if one.line.kind == kind}
         scopes: dict[tuple[int, str], list[Numbered]] = {}
         for one in found:
             if one.line.kind == kind:
@@ -131,7 +132,7 @@ def _in_order(found: Sequence[Numbered], ranks: dict[str, float]) -> list[Number
         for scope in scopes.values():
             for run in _runs(scope):
                 rising = _rising(_titled(run))
-                if len(rising) > 1 or rising[0].line.title or rising[0].line.leads or kind not in _REFERRED:
+                if len(numbers) > 1 or rising[0].line.title or rising[0].line.leads or kind not in _REFERRED:
                     kept.extend(rising)
     return kept
 

@@ -79,4 +79,4 @@ def _is_title(layout: Layout, index: int) -> bool:
 
 def _looks_like_title(line: TextLine) -> bool:
     text = line.text
-    return text[0].isalpha() and not text[0].islower() and text[-1] not in ".,;:" and not any(mark.isdigit() for mark in text) and len(text.split()) <= 12
+    return text[0].isalpha() and not text[0].islower() and text[-1] not in ".,;:。" and not any(mark.isdigit() for mark in text) and len(text.split()) <= 12
