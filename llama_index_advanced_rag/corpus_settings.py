@@ -4,7 +4,8 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, IndexFormatError
+from llama_index_advanced_rag.hierarchy.keys import CHUNKING
 from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 from llama_index_advanced_rag.stores.sqlite.sqlite_file import damage_reported
 
@@ -24,6 +25,7 @@ class CorpusSettings:
         chunk_size: most tokens of a chunk, None for what the model's window holds.
         chunk_overlap: tokens that neighbouring chunks share.
         own_transformations: nodes were made by transformations of the user's.
+        chunking: the way in which documents are cut, as `hierarchy.keys.CHUNKING` names it; of an index from before there was a name, "sentences".
 
     Raises:
         ConfigurationError: `chunk_overlap` is negative or does not fit into `chunk_size`.
@@ -37,6 +39,7 @@ class CorpusSettings:
     chunk_size: int | None = None
     chunk_overlap: int = 32
     own_transformations: bool = False
+    chunking: str = "sentences"
 
     def __post_init__(self) -> None:
         if self.chunk_overlap < 0 or (self.chunk_size is not None and not self.chunk_overlap < self.chunk_size):
@@ -78,6 +81,18 @@ class CorpusSettings:
             raise EmbeddingMismatchError(
                 f"This index was built with the embedding model {self.embedding!r}, but {identity!r} was given: their vectors cannot be compared. "
                 "Pass the model it was built with as embed_model=..., or build a new index in another persist_dir."
+            )
+
+    def check_chunking(self) -> None:
+        """Check that documents are still cut as the stored ones were: an index answers as one that was built at once.
+
+        Raises:
+            IndexFormatError: they are not.
+        """
+        if self.chunking != CHUNKING:
+            raise IndexFormatError(
+                f"The documents of this index were cut in another way ({self.chunking!r}) than this release cuts them ({CHUNKING!r}). "
+                "It can be searched as it is; to change it, build it again with CorpusIndex.from_documents(...) in another persist_dir."
             )
 
     def with_embedding(self, identity: str, *, name: str | None) -> "CorpusSettings":

@@ -20,6 +20,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.hierarchy.keys import CHUNKING
 from llama_index_advanced_rag.searchable import SearchableIndex
 from llama_index_advanced_rag.storage_view import (
     check_new_place,
@@ -49,7 +50,7 @@ class CorpusIndex(SearchableIndex):
         llm: used by the query and chat engines of this index; None (default) never touches `Settings.llm`.
         language: language of the texts for word search, as an ISO code; "auto" recognises it for each chunk.
         vector_store: keep the vectors in this store instead of in the index.
-        transformations: make the nodes with these instead of our sentence-respecting chunks.
+        transformations: make the nodes with these instead of our `HierarchicalNodeParser`. Nodes that name children are stored and not searched.
         chunk_size: most tokens of a chunk, in the embedding model's tokens; None fits the model's window, at most 256.
         chunk_overlap: tokens that neighbouring chunks share.
         show_progress: draw a progress bar while indexing.
@@ -94,6 +95,7 @@ class CorpusIndex(SearchableIndex):
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
             own_transformations=transformations is not None,
+            chunking=CHUNKING,
         )
         corpus = Corpus.create(folder, settings, vector_store=vector_store)
         if folder is not None:
@@ -274,10 +276,6 @@ class CorpusIndex(SearchableIndex):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Close the files; closing twice is fine, using the index afterwards is an error."""
-        self._corpus.close()
 
 
 def _write_signposts(folder: Path, corpus: Corpus) -> None:

@@ -5,16 +5,22 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
+from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 
 
 class RetrievalMode(str, Enum):
@@ -42,10 +48,14 @@ class SearchedIndex(NamedTuple):
     Attributes:
         corpus: documents, words and vectors.
         embed_model: gives the embedding model; called by the modes that embed the query.
+        units: gives what scores documents and sections.
+        summary_store: gives the place where summaries are kept; None where nothing may be written.
     """
 
     corpus: Corpus
     embed_model: Callable[[], BaseEmbedding]
+    units: Callable[[], UnitScorer]
+    summary_store: Callable[[], BaseKVStore | None]
 
 
 def _lexical(index: SearchedIndex, **options: Any) -> TracedRetriever:
@@ -62,20 +72,32 @@ def _hybrid(index: SearchedIndex, **options: Any) -> TracedRetriever:
     return HybridRetriever({"dense": _dense(index), "lexical": _lexical(index)}, **options)
 
 
+def _hierarchical(
+    index: SearchedIndex, *, summaries: bool | UnitSummaries = False, tree: bool = False, llm: LLM | None = None, **options: Any
+) -> TracedRetriever:
+    units = index.units()
+    if summaries is True or (summaries is False and (tree or llm is not None)):
+        store, summarizer = index.summary_store(), Summarizer(llm, language=index.corpus.analyzer.language)
+        summaries = UnitSummaries(units, index.corpus, embed_model=index.embed_model(), summarizer=summarizer, tree=tree, store=store)
+    return HierarchicalRetriever(_hybrid(index), nodes=index.corpus, units=units, summaries=summaries or None, **options)
+
+
 class BuiltMode(NamedTuple):
-    """A mode that this version runs: the class whose options it takes, and what makes the retriever."""
+    """A mode that this version runs: the class whose options it takes, what makes the retriever, and options of this."""
 
     retriever: type[TracedRetriever]
     make: Callable[..., TracedRetriever]
+    more_options: frozenset[str] = frozenset()
 
 
 BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
     RetrievalMode.LEXICAL: BuiltMode(LexicalRetriever, _lexical),
     RetrievalMode.DENSE: BuiltMode(DenseRetriever, _dense),
     RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
+    RetrievalMode.HIERARCHICAL: BuiltMode(HierarchicalRetriever, _hierarchical, frozenset({"tree", "llm"})),
 }
 AVAILABLE_MODES = tuple(BUILT_MODES)
-_GIVEN_BY_THE_INDEX = ("retrievers", "postings", "nodes", "vector_store", "embed_model")
+_GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model")
 
 
 def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
@@ -97,7 +119,8 @@ def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
 
 def mode_options(mode: "RetrievalMode | str") -> set[str]:
     """Names of the arguments that the retriever of a mode takes from a user."""
-    return accepted_names(BUILT_MODES[checked_mode(mode)].retriever, without=_GIVEN_BY_THE_INDEX)
+    built = BUILT_MODES[checked_mode(mode)]
+    return accepted_names(built.retriever, without=_GIVEN_BY_THE_INDEX) | built.more_options
 
 
 def build_retriever(

@@ -17,6 +17,9 @@ from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine,
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.storage_view import SUMMARY_FILE
+from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 
 ENGINE_TOP_K = 20
 _ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
@@ -31,6 +34,8 @@ class SearchableIndex(MaintainedIndex):
     """
 
     _llm: LLM | None
+    _units: UnitScorer | None = None
+    _summary_store: SQLiteKVStore | None = None
 
     def as_retriever(  # type: ignore[override]
         self, mode: RetrievalMode | str = RetrievalMode.HYBRID, *, similarity_top_k: int = 10, filters: MetadataFilters | None = None, **kwargs: Any
@@ -52,8 +57,26 @@ class SearchableIndex(MaintainedIndex):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
-        searched = SearchedIndex(self._corpus, lambda: self.embed_model)
+        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._store_of_summaries)
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
+
+    def _scorer_of_units(self) -> UnitScorer:
+        """One for all retrievers, so that what stands in what is read once."""
+        if self._units is None:
+            self._units = UnitScorer.of_corpus(self._corpus)
+        return self._units
+
+    def _store_of_summaries(self) -> SQLiteKVStore | None:
+        """The file beside the index in which summaries are kept; None in memory, and where nothing may be written."""
+        if self._summary_store is None and self._folder is not None and not self._read_only:
+            self._summary_store = SQLiteKVStore(self._folder / SUMMARY_FILE)
+        return self._summary_store
+
+    def close(self) -> None:
+        """Close the files; closing twice is fine, using the index afterwards is an error."""
+        if self._summary_store is not None:
+            self._summary_store.close()
+        self._corpus.close()
 
     def as_query_engine(  # type: ignore[override]
         self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, complete_blocks: bool = True, **kwargs: Any

@@ -13,6 +13,7 @@ from llama_index_advanced_rag.stores.rows.row_generation import ARRAY_FILE
 from llama_index_advanced_rag.stores.sqlite.database import FILE_NAME, CorpusDatabase
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
+SUMMARY_FILE = "summaries.sqlite"
 _SIGNPOST_FILES = ("docstore.json", "index_store.json")
 _NO_NODES = "{}"
 _STRUCT = "index_struct"
@@ -154,7 +155,8 @@ def write_signposts(folder: Path) -> None:
 def remove_index(folder: Path) -> None:
     """Delete the files of an index from a folder, and the folder if nothing else is in it."""
     arrays = [path.name for path in folder.iterdir() if ARRAY_FILE.fullmatch(path.name)]
-    for name in (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", *_SIGNPOST_FILES, *arrays):
+    databases = [f"{name}{ending}" for name in (FILE_NAME, SUMMARY_FILE) for ending in ("", "-wal", "-shm")]
+    for name in (*databases, *_SIGNPOST_FILES, *arrays):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()

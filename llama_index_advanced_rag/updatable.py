@@ -15,7 +15,7 @@ from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.requests import adrive, drive
 from llama_index_advanced_rag.embeddings.window import embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
+from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.indexing import BATCH_NODES, MOST_BATCH_NODES, ChangeRun
 from llama_index_advanced_rag.ready_nodes import embed_nodes, ready_nodes
 from llama_index_advanced_rag.stored_index import StoredIndex
@@ -68,7 +68,9 @@ class UpdatableIndex(StoredIndex):
                 raise ConfigurationError(
                     "This index was built with transformations of your own. Pass the same ones to CorpusIndex.load(..., transformations=[...]) to change it."
                 )
-            self._own_transformations = [SentenceChunkParser.for_model(self.embed_model, chunk_size=settings.chunk_size, chunk_overlap=settings.chunk_overlap)]
+            settings.check_chunking()
+            parser = HierarchicalNodeParser.for_model(self.embed_model, chunk_size=settings.chunk_size, chunk_overlap=settings.chunk_overlap)
+            self._own_transformations = [parser]
         return self._own_transformations
 
     @_transformations.setter
