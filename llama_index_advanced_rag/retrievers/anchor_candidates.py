@@ -1,5 +1,6 @@
 """The hits of all detectors gathered by region: each candidate with its evidence, and its score."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,13 +9,15 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
-from llama_index_advanced_rag.hierarchy.units import UnitTable
+from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.ranking.anchors import RegionSignals, rank_regions, score_title
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_scores
 from llama_index_advanced_rag.retrievers.anchor_lines import AnchorLine, Keywords, heading_words, read_lines
 from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of, region_of_unit
 
 _SHOWN_LINES = 5
+_FIGURES = re.compile(r"\d+")
+_RUNNING_PAGES, _RUNNING_SHARE = 4, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,22 @@ def read_passages(keywords: Keywords, lexical: Sequence[NodeWithScore], dense: S
         known = found.get(hit.node.node_id) or Passage(hit.node, tuple(read_lines(hit.node, keywords)))
         raw = None if hit.score is None else float(hit.score)
         found[hit.node.node_id] = replace(known, similarity=max(score, known.similarity), raw_similarity=raw)
-    return list(found.values())
+    return _without_running_lines(list(found.values()))
+
+
+def _without_running_lines(passages: Sequence[Passage]) -> list[Passage]:
+    """The passages; a line that is the same on several pages of a document, figures aside, is a head or foot of its pages and has half its score."""
+    pages: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for passage in passages:
+        for line in passage.lines:
+            if line.page is not None:
+                pages[document_of(passage.node), _FIGURES.sub("0", line.text)].add(line.page)
+
+    def weighed(line: AnchorLine, document: str) -> AnchorLine:
+        runs = len(pages.get((document, _FIGURES.sub("0", line.text)), ())) >= _RUNNING_PAGES
+        return replace(line, score=line.score * _RUNNING_SHARE) if runs else line
+
+    return [replace(one, lines=tuple(weighed(line, document_of(one.node)) for line in one.lines)) for one in passages]
 
 
 def gather_candidates(

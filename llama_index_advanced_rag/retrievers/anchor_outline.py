@@ -63,7 +63,9 @@ def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, 
 
 
 def number_outline(entries: Sequence[Candidate], candidates: Sequence[Candidate], documents: Sequence[str], *, limit: int = MOST_ENTRIES) -> NumberedOutline:
-    """The outline with the candidates in it, cut to its top levels where it is long; candidates and what is above them always stay.
+    """The outline with the candidates in it, cut to its top levels where it is long.
+
+    A level is worth as much as a place among the documents. Candidates and what is above them always stay.
 
     Text of documents is data: it stands on one line, tags of the prompt are escaped and bracketed numbers become `(3)`, so that it
     cannot pass for an entry or an end of the outline.
@@ -78,7 +80,8 @@ def number_outline(entries: Sequence[Candidate], candidates: Sequence[Candidate]
     ordered = _in_order(known.values(), documents)
     wanted = {one.region.key for one in candidates}
     wanted |= {one.region.key for one in ordered if any(_is_above(one.region, candidate.region) for candidate in candidates)}
-    rest = sorted((one for one in ordered if one.region.key not in wanted), key=lambda one: one.region.level)
+    ranks = {ref_doc_id: rank for rank, ref_doc_id in enumerate(documents)}
+    rest = sorted((one for one in ordered if one.region.key not in wanted), key=lambda one: one.region.level + ranks.get(one.region.ref_doc_id, len(ranks)))
     wanted |= {one.region.key for one in rest[: max(0, limit - len(wanted))]}
     shown = tuple(one for one in ordered if one.region.key in wanted)
     numbers = {one.region.key: number for number, one in enumerate(shown, start=1)}

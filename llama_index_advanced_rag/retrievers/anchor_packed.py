@@ -11,7 +11,7 @@ from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage
 from llama_index_advanced_rag.retrievers.anchor_lines import page_of
 from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of
-from llama_index_advanced_rag.text.outline import Heading, Outline, recover_outline
+from llama_index_advanced_rag.text.outline import Heading, HeadingSource, Outline, recover_outline
 
 _CACHED_DOCUMENTS = 32
 _MOST_CHARS = 1_000_000
@@ -21,7 +21,8 @@ def packed_sections(document: BaseNode, passages: Sequence[BaseNode], table: Uni
     r"""The sections of a document that share a passage with others, each with that passage, in the order of the text.
 
     The outline is recovered from the text once more, which takes some tenths of a second for a long report the first time; a
-    document of more than a million characters is not read again.
+    document of more than a million characters is not read again. Where there are pages, headings that show by their looks only
+    are left out: without knowing where pages begin, their heads and feet look the same.
 
     Args:
         document: the node of the whole document.
@@ -46,7 +47,7 @@ def packed_sections(document: BaseNode, passages: Sequence[BaseNode], table: Uni
     for number, heading in enumerate(outline.headings):
         place = bisect_right(starts, heading.start) - 1
         node = placed[max(place, 0)][1]
-        if place < 0 or heading.start >= (getattr(node, "end_char_idx", None) or 0) or heading.title in _titles_around(node, table):
+        if place < 0 or not _is_new(heading, node, table):
             continue
         path = PATH_SEPARATOR.join(reversed(list(_titles_up(outline, number))))
         region = Region(
@@ -54,6 +55,12 @@ def packed_sections(document: BaseNode, passages: Sequence[BaseNode], table: Uni
         )
         found.append(Candidate(region, (Passage(node),)))
     return found
+
+
+def _is_new(heading: Heading, node: BaseNode, table: UnitTable) -> bool:
+    if heading.start >= (getattr(node, "end_char_idx", None) or 0) or (heading.source is HeadingSource.TYPOGRAPHY and page_of(node) is not None):
+        return False
+    return heading.title not in _titles_around(node, table)
 
 
 def _start(node: BaseNode) -> int:
