@@ -1,6 +1,7 @@
 """All that speaks for headings in a text without marks, put into one list in the order of the text."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from llama_index_advanced_rag.text.outline_bookmarks import bookmark_headings
 from llama_index_advanced_rag.text.outline_contents import Contents, find_contents
@@ -11,6 +12,7 @@ from llama_index_advanced_rag.text.outline_sequence import Numbered, numbered_he
 from llama_index_advanced_rag.text.outline_titles import read_title
 from llama_index_advanced_rag.text.outline_typography import typographic_headings
 
+_RANK_OF_MARKS = -50.0
 _ORDER = tuple(HeadingSource)
 
 
@@ -29,7 +31,7 @@ def gather_drafts(layout: Layout, marked: Sequence[Draft], bookmarks: Sequence[B
     drafts, notes = bookmark_headings(layout, bookmarks, size)
     drafts.extend(_numbered_draft(layout, one) for one in numbered)
     if not numbered or (marked and layout.lines[0].start == marked[0].start):
-        drafts.extend(marked)
+        drafts.extend(replace(draft, rank=draft.rank + _RANK_OF_MARKS) for draft in marked)
     placed, said = _from_tables(layout, tables, skipped, numbered, drafts)
     looks = typographic_headings(layout, placed, skipped)
     return without_overlaps([*placed, *looks]), [*notes, *said]

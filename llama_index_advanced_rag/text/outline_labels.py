@@ -21,7 +21,7 @@ _WORDS = {
     "item": "item",
     "section": "section abschnitt sección seccion seção sezione раздел",
     "subsection": "subsection sub-section sous-section unterabschnitt",
-    "article": "article artikel artículo articulo artigo articolo art статья المادة",
+    "article": "article artikel artículo articulo artigo articolo art clause cláusula klausel статья المادة",
     "note": "note nota",
 }
 KIND_OF_WORD = {word: kind for kind, words in _WORDS.items() for word in words.split()} | {

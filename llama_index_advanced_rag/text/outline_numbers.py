@@ -27,6 +27,8 @@ _SENTENCE = re.compile(r"[.!?][”\")]?\s+[^\W\d_]")
 _LINKS = frozenset(("of", "and", "or", "to", "in", "for", "du", "de", "des", "et", "à", "und", "der", "des", "del", "y"))
 _RUN_IN = ("section", "article", "paragraph")
 _MAX_RUN_IN = 8
+_SHORT_WORD = 3
+_MAX_ENDED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,19 @@ def _labelled(line: str) -> NumberedLine | None:
 
 def _run_in(line: str, title: str, label: NumberedLine, *, explicit: bool) -> NumberedLine | None:
     """A heading whose text follows in the same line: `Section 1.1 Certain Terms. As used here`."""
-    match = _SENTENCE.search(title) if label.kind in _RUN_IN else None
-    head = title[: match.start()] if match else ""
-    words = [word for word in head.split() if len(word) > 3]
-    if head and len(head.split()) <= _MAX_RUN_IN and title[0].isupper() and all(word[0].isupper() for word in words):
+    head = _run_in_head(title) if label.kind in _RUN_IN else ""
+    if head:
         return replace(label, title=head, cut=len(line) - len(title) + len(head) + 1)
     return label if label.kind in _RUN_IN and explicit and title[:1].isupper() else None
+
+
+def _run_in_head(title: str) -> str:
+    """The first words of a line when they are a title that running text follows."""
+    match = _SENTENCE.search(title)
+    head = title[: match.start()] if match and title[match.start()] == "." else ""
+    words = [word for word in head.split() if len(word) > _SHORT_WORD]
+    fits = words and len(head.split()) <= _MAX_RUN_IN and title[0].isupper() and all(word[0].isupper() for word in words)
+    return head if fits else ""
 
 
 def _label_kind(word: str) -> str | None:
@@ -139,10 +148,13 @@ def _bare(line: str) -> NumberedLine | None:
 
 def _bare_line(line: str, match: re.Match[str], kind: str, number: tuple[int, ...], rank: float) -> NumberedLine | None:
     title = line[match.end() :].lstrip(_MARKS)
-    if not title or not (title[0].isalpha() or title[0] in "“\"«'‘(") or title[0].islower() or title[-1] in ".,;:!":
+    if not title or not (title[0].isalpha() or title[0] in "“\"«'‘(") or title[0].islower():
         return None
-    if len(title) > _MAX_BARE or len(title.split()) > _MAX_BARE_WORDS or sum(mark.isalpha() for mark in title) < 2 or _SENTENCE.search(title):
+    found = NumberedLine(kind, match.group(2).strip(), number, title, rank)
+    head = _run_in_head(title)
+    if head:
+        return replace(found, title=head, cut=len(line) - len(title) + len(head) + 1)
+    ended = title[-1] in ",;:!" or (title[-1] == "." and len(title.split()) > _MAX_ENDED)
+    if ended or len(title) > _MAX_BARE or len(title.split()) > _MAX_BARE_WORDS or sum(mark.isalpha() for mark in title) < 2 or _SENTENCE.search(title):
         return None
-    if is_table_row(line):
-        return None
-    return NumberedLine(kind, match.group(2).strip(), number, title, rank)
+    return None if is_table_row(line) else found

@@ -53,10 +53,8 @@ def numbered_headings(layout: Layout, skipped: frozenset[int] = frozenset()) -> 
 def _standing(layout: Layout, index: int) -> NumberedLine | None:
     """What a line says when it begins with a number and is no part of a sentence."""
     here = layout.lines[index]
-    if here.size > 2 * layout.width and here.size > len(here.text):
-        return None
     line = read_numbered(here.text)
-    if line is None or (not here.apart and _runs_on(layout, index)):
+    if line is None or (line.cut is None and here.size > len(here.text)) or (not here.apart and _runs_on(layout, index)):
         return None
     after = layout.after(index)
     if line.cut is None and after is not None and not layout.lines[after].apart and layout.lines[after].text[:1].islower():

@@ -136,7 +136,8 @@ def _leads_to_text(layout: Layout, index: int, body: int, rank: float, found: di
 def _ends_above(layout: Layout, index: int) -> bool:
     """Whether a sentence ends above a line, or a line in capitals stands there."""
     above = layout.before(index)
-    return above is not None and (above.text[-1] == "." or above.text.isupper())
+    short = len(layout.lines[index].text.split()) <= _MAX_WORDS // 2 - 1
+    return short and above is not None and (above.text[-1] == "." or above.text.isupper())
 
 
 def _is_capital(text: str) -> bool:

@@ -126,3 +126,15 @@ def test_the_first_of_running_headers_stands_for_its_series() -> None:
 def test_a_title_below_its_label_belongs_to_it() -> None:
     text = "Chapter 1\nThe Beginning\nIt was a dark night.\n\nChapter 2\n\nThe Middle\nIt was morning.\n\nChapter 3\nIt ended well for everyone in the town.\n"
     assert tree(recover_outline(text)) == ["Chapter 1 The Beginning", "Chapter 2 The Middle", "Chapter 3"]
+
+
+def test_titles_with_text_in_the_same_line_end_at_their_period() -> None:
+    text = f"1. Definitions. In this contract words mean what they say.\n{SAID}2. Term and Renewal. The term is a year.\n{SAID}3. Fees.\n{SAID}"
+    outline = recover_outline(text)
+    assert tree(outline) == ["1. Definitions.", "2. Term and Renewal.", "3. Fees."]
+    assert text[outline.headings[1].body :].startswith(" The term")
+
+
+def test_a_mark_at_the_beginning_of_a_numbered_text_is_its_title() -> None:
+    outline = recover_outline(f"# Lease\n\n1. Aim\n{SAID}2. Fees\n{SAID}Annex A\n{SAID}")
+    assert tree(outline) == ["Lease", "  1. Aim", "  2. Fees", "  Annex A"]
