@@ -179,16 +179,17 @@ def order_passages(anchors: Sequence[float]) -> list[int]:
     return sorted(range(len(anchors)), key=lambda place: (-anchors[place], abs(place - best), place))
 
 
-def spread_scores(scores: Sequence[float], counts: Sequence[int]) -> list[list[float]]:
+def spread_scores(scores: Sequence[float], counts: Sequence[int], *, floor: float = 0.0) -> list[list[float]]:
     """A score for each passage of each region: the first has the region's, the others less, down to the score of the next region.
 
     Args:
         scores: regions' scores, descending.
         counts: how many passages of each are given.
+        floor: score of the region after the last, at most that of the last.
 
     Example:
-        >>> spread_scores([1.0, 0.5], [2, 1]), spread_scores([0.5], [2])
-        ([[1.0, 0.75], [0.5]], [[0.5, 0.25]])
+        >>> spread_scores([1.0, 0.5], [2, 1]), spread_scores([0.5], [2], floor=0.4)
+        ([[1.0, 0.75], [0.5]], [[0.5, 0.45]])
     """
-    after = [*scores[1:], 0.0][: len(scores)]
+    after = [*scores[1:], floor][: len(scores)]
     return [[high - (high - low) * place / count for place in range(count)] for high, low, count in zip(scores, after, counts, strict=True)]

@@ -245,7 +245,9 @@ class AnchorRetriever(TracedRetriever):
             count_tokens=default_window().count_tokens,
         )
         readings = reader.read(ranked, self._similarity_top_k)
-        scores = spread_scores([one.candidate.score for one in readings], [len(one.nodes) for one in readings])
+        last = next((place for place, one in enumerate(ranked) if readings and one is readings[-1].candidate), len(ranked))
+        floor = ranked[last + 1].score if last + 1 < len(ranked) else 0.0
+        scores = spread_scores([one.candidate.score for one in readings], [len(one.nodes) for one in readings], floor=floor)
         self._explain(case, ranked, readings, scores)
         return [NodeWithScore(node=node, score=score) for one, own in zip(readings, scores, strict=True) for node, score in zip(one.nodes, own, strict=True)]
 

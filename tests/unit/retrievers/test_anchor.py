@@ -321,6 +321,21 @@ def test_flat_nodes_are_gathered_by_page_and_without_pages_by_passage():
     assert trace.evidence[0].details["region"]["kind"] == "chunk"
 
 
+def test_heads_and_feet_of_pages_count_half():
+    def page(number: int, text: str) -> TextNode:
+        return TextNode(text=f"{text}\nFox Inc. report, page {number}", metadata={"page_label": str(number), "file_name": "a"})
+
+    relations = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    nodes = [page(number, text) for number, text in enumerate(["Mice.", "The fox, says the report.", "Owls.", "Hens.", "Cats."], start=1)]
+    for node in nodes:
+        node.relationships = dict(relations)
+    hits, trace = traced(anchors(nodes, language="en"), "report of the fox")
+    assert hits[0].node.metadata["page_label"] == "2"
+    assert [line["text"] for line in trace.evidence[0].details["lines"]] == ["The fox, says the report.", "Fox Inc. report, page 2"]
+    assert [line["score"] for line in trace.evidence[0].details["lines"]] == [1.0, 0.5]
+    assert trace.evidence[1].details["signals"]["line"] == 0.5
+
+
 def test_a_section_that_is_one_passage_is_in_the_outline_too():
     nodes = [TextNode(id_=heading, text=first, metadata={SECTION_PATH: heading}) for heading, (first, _) in ENGLISH.items()]
     relations: Any = {NodeRelationship.CHILD: [RelatedNodeInfo(node_id=node.node_id) for node in nodes], NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
