@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.hierarchy.cluster_history import ClusterHistory
 from llama_index_advanced_rag.hierarchy.summaries import Summary
 from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode, UnitText, cluster_id, digest_of, embedded_text
-from llama_index_advanced_rag.ranking.clustering import cluster_vectors
+from llama_index_advanced_rag.ranking.clustering import place_in_clusters
 from llama_index_advanced_rag.trace import report
 
 REQUEST_TEXTS = 2048
@@ -69,6 +70,7 @@ class Growth:
         held: summaries and vectors by digest; those that are made are added at once, so that nothing is paid for twice when the model fails later.
         identity: of the summarizer.
         cluster_size: most members of a cluster; None = no clusters.
+        before: the nodes of the tree before, whose clusters are kept as far as they can be.
         summarised: summaries made.
         embedded: texts embedded.
     """
@@ -76,6 +78,7 @@ class Growth:
     held: dict[str, Held]
     identity: str
     cluster_size: int | None
+    before: Mapping[str, SummaryNode] = field(default_factory=dict[str, SummaryNode])
     summarised: int = 0
     embedded: int = 0
     nodes: dict[str, SummaryNode] = field(default_factory=dict[str, SummaryNode])
@@ -87,14 +90,23 @@ class Growth:
             ConfigurationError: two units have one id.
         """
         level = yield from self._made([self._unit_source(unit) for unit in _with_text(units)])
-        while self.cluster_size is not None and len(level) > 1:
-            groups = [group for group in self._clusters(level, self.cluster_size) if len(group) > 1]
-            if not groups:
+        if self.cluster_size is not None:
+            yield from self._clustered(level, self.cluster_size)
+        return list(self.nodes.values())
+
+    def _clustered(self, level: list[SummaryNode], size: int) -> Generator[Request, Any, None]:
+        unchanged = [node.node_id for node in level if self.before.get(node.node_id) == node]
+        history, height = ClusterHistory.of(children_of(self.before), unchanged=unchanged, count=len(level)), 0
+        while len(level) > 1:
+            height += 1
+            groups = self._groups(level, size, history, height)
+            if not groups and height > history.height:
                 break
             made = yield from self._made([self._cluster_source(group) for group in groups])
+            for node in made:
+                history.follow(node.node_id, node.members)
             inside = {member for group in groups for member in group}
             level = [node for node in level if node.node_id not in inside] + made
-        return list(self.nodes.values())
 
     def vector(self, node: SummaryNode) -> Vector:
         """The vector of a node that is finished."""
@@ -103,8 +115,18 @@ class Growth:
     def _unit_source(self, unit: UnitText) -> Source:
         return Source(unit.unit_id, unit.title, unit.level, unit.text, digest_of(self.identity, unit.title, unit.text), unit.ref_doc_id)
 
-    def _clusters(self, level: Sequence[SummaryNode], size: int) -> list[list[str]]:
-        return cluster_vectors([node.node_id for node in level], np.stack([self.vector(node) for node in level]), max_size=size)
+    def _groups(self, level: Sequence[SummaryNode], size: int, history: ClusterHistory, height: int) -> list[list[str]]:
+        """The clusters of one level, without those of one member."""
+        ids = [node.node_id for node in level]
+        waiting = history.waiting(ids, height)
+        free = [node for node in level if node.node_id not in waiting]
+        if not free:
+            return []
+        kept = [group for group in history.kept_groups(ids, height) if len(group) <= size]
+        if waiting and not kept:  # what is new finds its place where the others have theirs
+            return []
+        vectors = np.stack([self.vector(node) for node in free])
+        return [group for group in place_in_clusters([node.node_id for node in free], vectors, kept, max_size=size) if len(group) > 1]
 
     def _cluster_source(self, members: Sequence[str]) -> Source:
         nodes = [self.nodes[member] for member in members]

@@ -54,8 +54,10 @@ class SummaryTree:
     returns units in either case; how clusters lead to them says `ranking.tree_search`.
 
     `update` makes what is missing and only that: a unit whose title and text are known keeps its summary and its vector, and so does a
-    cluster whose members are unchanged. A summary that an LLM failed to write is tried again at the next update. When a
-    model fails, what was paid for before is kept for the next attempt, and searches go on with the tree as it was.
+    cluster whose members are unchanged. What is new joins the nearest cluster, so that one changed section costs a summary or two for
+    each level; when more than a quarter of the units is new, all is clustered afresh. (A tree built at once may have other clusters than one
+    that grew.) A summary that an LLM failed to write is tried again at the next update. When a model fails, what was paid for before is
+    kept for the next attempt, and searches go on with the tree as it was.
 
     LLM calls: one for each new or changed unit and cluster when the summarizer has an LLM, else none; none in a search. Any number
     of threads may search during an update.
@@ -239,7 +241,7 @@ class SummaryTree:
         return loaded
 
     def _growth(self) -> Growth:
-        return Growth({**self._shape.held, **self._drafts}, self._models.summarizer.identity, self._cluster_size)
+        return Growth({**self._shape.held, **self._drafts}, self._models.summarizer.identity, self._cluster_size, self._shape.nodes)
 
     @contextmanager
     def _keeping(self, growth: Growth) -> Generator[None, None, None]:

@@ -55,6 +55,40 @@ def cluster_vectors(ids: Sequence[str], vectors: NDArray[np.floating], *, max_si
     return sorted([names[row] for row in sorted(part)] for part in parts)
 
 
+def place_in_clusters(
+    ids: Sequence[str], vectors: NDArray[np.floating], clusters: Sequence[Sequence[str]], *, max_size: int = MAX_CLUSTER_SIZE
+) -> list[list[str]]:
+    """Clusters that are kept, with the vectors that are new to them: each joins the nearest one, which is divided when it becomes too large.
+
+    Args:
+        ids: of all vectors, old and new, each once.
+        vectors: shape (n, d).
+        clusters: those to keep, of these ids; none larger than `max_size`.
+        max_size: most members of a cluster, at least 2.
+
+    Returns:
+        As `cluster_vectors`, which it is when there is nothing to keep. It does not depend on the order of the input.
+
+    Example:
+        >>> vectors = np.array([[1.0, 0.1], [0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [0.9, 0.2]])
+        >>> place_in_clusters(["a", "b", "c", "d", "e"], vectors, [["b", "d"], ["a", "c"]])
+        [['a', 'c', 'e'], ['b', 'd']]
+    """
+    if not clusters:
+        return cluster_vectors(ids, vectors, max_size=max_size)
+    rows = {name: row for row, name in enumerate(ids)}
+    units = _unit_rows(np.asarray(vectors, dtype=np.float64))
+    kept = sorted(sorted(cluster) for cluster in clusters)
+    centres = _unit_rows(np.array([units[[rows[name] for name in cluster]].mean(axis=0) for cluster in kept]))
+    for name in sorted(rows.keys() - {member for cluster in kept for member in cluster}):
+        kept[int(np.argmax(np.round(centres @ units[rows[name]], 12)))].append(name)
+    return sorted(part for cluster in kept for part in _divided(cluster, units[[rows[name] for name in cluster]], max_size))
+
+
+def _divided(cluster: list[str], vectors: Floats, max_size: int) -> list[list[str]]:
+    return [sorted(cluster)] if len(cluster) <= max_size else cluster_vectors(cluster, vectors, max_size=max_size)
+
+
 def _unit_rows(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(norms > 0.0, norms, 1.0)

@@ -149,11 +149,37 @@ def test_an_update_makes_only_what_changed():
     assert set(found_in(tree, "crow whale dog", top_k=50)) <= {f"u{number:03}" for number in range(5)}
 
 
-def test_an_updated_tree_is_that_of_a_fresh_build():
-    tree = tree_of(units_of(25), tree=True)
-    tree.update(units_of(31)[6:])
-    fresh = tree_of(units_of(31)[6:], tree=True)
-    assert tree.search("a bee", top_k=9) == fresh.search("a bee", top_k=9)
+@pytest.mark.parametrize("tree", [True, False])
+def test_an_updated_tree_of_mostly_new_units_is_that_of_a_fresh_build(tree):
+    grown = tree_of(units_of(25), tree=tree)
+    grown.update(units_of(51)[20:])
+    fresh = tree_of(units_of(51)[20:], tree=tree)
+    assert grown.search("a bee", top_k=9) == fresh.search("a bee", top_k=9)
+    assert grown.to_dict() == fresh.to_dict()
+
+
+def test_a_changed_unit_costs_a_summary_for_each_level():
+    units = units_of(200)
+    tree = tree_of(units, tree=True, cluster_size=5)
+    levels = -min(node.level for node in tree.summaries())
+    for number in (3, 77, 150):
+        update = tree.update([unit(place, text="The gnu eats grass in the green valley.") if place == number else one for place, one in enumerate(units)])
+        assert update.summarised <= 2 * (1 + 2 * levels)
+    (root,) = tree.roots
+    assert sorted(tree.descend(root)) == [one.unit_id for one in units]
+
+
+def test_a_tree_that_grows_and_shrinks_stays_a_tree():
+    tree = tree_of(units_of(30), tree=True, cluster_size=3)
+    for first, last in [(0, 33), (0, 40), (3, 44), (10, 44), (12, 44), (12, 45), (13, 30), (13, 16), (13, 14), (13, 15)]:
+        tree.update(units_of(50)[first:last])
+        units = [f"u{number:03}" for number in range(first, last)]
+        (root,) = tree.roots
+        assert sorted(tree.descend(root)) == units
+        assert all(2 <= len(members) <= 3 for members in tree.children.values())
+        assert len(tree.children) < max(2, len(units))
+        loaded = SummaryTree.from_dict(tree.to_dict(), tree.summarizer, embed_model=DeterministicEmbedding(), tree=True, cluster_size=3)
+        assert loaded.update(units_of(50)[first:last]).summarised == 0
 
 
 def test_unchanged_clusters_are_not_summarised_again():
