@@ -67,7 +67,7 @@ class NodeMaker:
         own: dict[str, Any] = self._shape["metadata"]
         for name in more.keys() & own.keys() - self._kept:
             self._kept.add(name)
-            report("info", f"The metadata of {self._document.node_id!r} have {name!r} already: it is kept, what was found in the text is left out.")
+            report_kept(self._document, name)
         return {**own, **{name: value for name, value in more.items() if name not in own}}
 
     def _id(self, kind: Kind, text: str, path: str) -> str:
@@ -79,6 +79,11 @@ class NodeMaker:
         name = "\0".join([kind, *([escape_text(path)] if path else []), digest])
         self._seen[name] += 1
         return str(uuid.uuid5(_NAMESPACE, f"{escape_text(self._document.node_id)}\0{name}\0{self._seen[name]}"))
+
+
+def report_kept(document: BaseNode, name: str) -> None:
+    """Say that a document's own metadata win."""
+    report("info", f"The metadata of {document.node_id!r} have {name!r} already: it is kept, what was found in the text is left out.")
 
 
 def related(node: TextNode) -> RelatedNodeInfo:

@@ -10,7 +10,7 @@ from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
 from llama_index_advanced_rag.hierarchy.chunking import pack_pieces
 from llama_index_advanced_rag.hierarchy.document_layout import DocumentLayout
 from llama_index_advanced_rag.hierarchy.keys import BOOKMARKS, PATH_SEPARATOR, SECTION_PATH, TABLE_HEADER
-from llama_index_advanced_rag.hierarchy.node_making import NodeMaker, link_neighbours, related
+from llama_index_advanced_rag.hierarchy.node_making import NodeMaker, link_neighbours, related, report_kept
 from llama_index_advanced_rag.hierarchy.node_plan import OwnedChunk, PlannedNode, plan_nodes
 from llama_index_advanced_rag.hierarchy.pages import page_starts_of
 from llama_index_advanced_rag.hierarchy.prefixes import MAX_PREFIX_TOKENS, PrefixRoom
@@ -76,7 +76,7 @@ class HierarchicalNodeParser(SentenceChunkParser):
         if not sentences:
             return []
         shape = self._shape(document)
-        self._reserved_tokens(shape, document.node_id)
+        self._report_prefix(document, shape)
         count = self._counter().count_tokens
         most = self.chunk_size - self._most_prefix
         headings = _outline(document, text).headings
@@ -86,6 +86,12 @@ class HierarchicalNodeParser(SentenceChunkParser):
         chunks = list(self._chunks(text, layout, paths))
         plan = plan_nodes(layout.tree, chunks, len(text))
         return self._made(NodeMaker(document, text, shape, self.id_func), plan, paths)
+
+    def _report_prefix(self, document: BaseNode, shape: dict[str, Any]) -> None:
+        self._reserved_tokens(shape, document.node_id)
+        for name in (SECTION_PATH, TABLE_HEADER):
+            if name in shape["metadata"]:
+                report_kept(document, name)
 
     @property
     def _most_prefix(self) -> int:

@@ -19,7 +19,9 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATED = re.compile(r"\b(?:19|20)\d\d\b|\d,$")
 _UNIT = re.compile(r"\(.*\)")
 _DASHES = frozenset("—–-")
-_PERIOD = re.compile(r"\b(?:months?|weeks?|quarters?|years?\s+ended|mois|semaines?|semestre|trimestre|exercice|monate?|quartal)\b|^\((?:in|en)\s", re.IGNORECASE)
+_PERIOD = re.compile(
+    r"\b(?:months?|weeks?|quarters?|years?\s+ended|mois|semaines?|semestre|trimestre|exercice|monate?|quartal)\b|^\((?:in|en)\s", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?…;][\"'”»)]*$")
 _LONGEST_OPEN_ROW, _LONGEST_ROW = 400, 1_000
 _LONGEST_HEADER, _MOST_HEADER_LINES, _MOST_HEADER_ROWS = 300, 12, 2
@@ -53,13 +55,14 @@ def fenced_blocks(text: str) -> list[Span]:
         ['```py\na = 1\n\nb = 2\n```']
     """
     blocks: list[Span] = []
-    opened: re.Match[str] | None = None
+    start, opened = 0, ""
     for fence in _FENCE.finditer(text):
-        if opened is None:
-            opened = fence
-        elif fence[1].startswith(opened[1]) and not text[fence.end() : _line_end(text, fence.end())].strip():
-            blocks.append((opened.start(1), fence.end()))
-            opened = None
+        mark = fence[1]
+        if not opened:
+            start, opened = fence.start(1), mark
+        elif len(mark) >= len(opened) and mark[0] == opened[0] and not text[fence.end() : _line_end(text, fence.end())].strip():
+            blocks.append((start, fence.end()))
+            opened = ""
     return blocks
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llama_index_advanced_rag.hierarchy.chunking import chunk_spans
+from llama_index_advanced_rag.hierarchy.chunking import Piece, chunk_spans, cut_pieces, pack_pieces
 from llama_index_advanced_rag.text.sentences import sentence_spans
 
 
@@ -72,3 +72,37 @@ def test_no_chunk_is_too_long_and_nothing_is_lost(text: str, size: int, share: f
     assert all(place in covered for place, character in enumerate(text) if not character.isspace())
     assert spans == sorted(spans)
     assert len({end for _, end in spans}) == len(spans)
+
+
+def test_what_heads_the_next_piece_does_not_end_a_chunk() -> None:
+    text = "One two. Head Three four. Five six."
+    pieces = [Piece(0, 8, 2), Piece(9, 13, 1, with_next=True), Piece(14, 25, 2), Piece(26, 35, 2)]
+    spans = pack_pieces(text, pieces, count_tokens=count_words, room=lambda _: 4, overlap_tokens=2)
+    assert [text[start:end] for start, end in spans] == ["One two.", "Head Three four.", "Five six."]
+
+
+def test_a_chunk_does_not_begin_right_below_a_head() -> None:
+    text = "Head a b c d"
+    pieces = [Piece(0, 4, 1, with_next=True), Piece(5, 6, 1), Piece(7, 8, 1), Piece(9, 10, 1), Piece(11, 12, 1)]
+    spans = pack_pieces(text, pieces, count_tokens=count_words, room=lambda _: 2, overlap_tokens=1)
+    assert [text[start:end] for start, end in spans] == ["Head a", "b c", "c d"]
+
+
+def test_heads_without_room_for_more_are_a_chunk() -> None:
+    text = "A b C d E f"
+    pieces = [Piece(0, 3, 2, with_next=True), Piece(4, 7, 2, with_next=True), Piece(8, 11, 2)]
+    spans = pack_pieces(text, pieces, count_tokens=count_words, room=lambda _: 3)
+    assert [text[start:end] for start, end in spans] == ["A b", "C d", "E f"]
+
+
+def test_the_room_may_differ_from_chunk_to_chunk() -> None:
+    text = "a b c d e f"
+    pieces = [Piece(place, place + 1, 1) for place in range(0, 11, 2)]
+    spans = pack_pieces(text, pieces, count_tokens=count_words, room=lambda start: 2 if start else 4)
+    assert [text[start:end] for start, end in spans] == ["a b c d", "e f"]
+
+
+def test_a_long_sentence_leaves_room_for_its_heading() -> None:
+    text = "Head a b c d e f"
+    pieces = cut_pieces(text, [(0, 4), (5, 16)], count_tokens=count_words, max_tokens=4, with_next=lambda span: span[0] == 0)
+    assert [text[piece.start : piece.end] for piece in pieces] == ["Head", "a b c", "d e f"]
