@@ -17,9 +17,9 @@ _WORDS = {
     "book": "book volume livre tome buch libro livro libre",
     "part": "part partie teil parte часть",
     "title": "title titre titel título titulo titolo",
-    "chapter": "chapter chapitre kapitel capítulo capitulo capitolo глава",
+    "chapter": "chapter chap chapitre kapitel capítulo capitulo capitolo глава",
     "item": "item",
-    "section": "section abschnitt sección seccion seção sezione раздел",
+    "section": "section sec abschnitt sección seccion seção sezione раздел",
     "subsection": "subsection sub-section sous-section unterabschnitt",
     "article": "article artikel artículo articulo artigo articolo art clause cláusula klausel статья المادة",
     "note": "note nota",
@@ -74,6 +74,19 @@ def read_number(text: str, begin: int) -> Number | None:
     match = _WORD.match(text, begin)
     number = _NUMBER_OF_WORD.get(match.group().casefold()) if match else None
     return ("", (number,), match.end()) if match and number else None
+
+
+def read_ordinal(line: str) -> tuple[str, int] | None:
+    """The kind and the number of a line like `Première partie`, else None.
+
+    Example:
+        >>> read_ordinal("PREMIÈRE PARTIE"), read_ordinal("first part")
+        (('part', 1), None)
+    """
+    words = line.casefold().split(None, 2)
+    number = _NUMBER_OF_WORD.get(words[0]) if len(words) == 2 and line[0].isupper() else None
+    kind = KIND_OF_WORD.get(words[1]) if number is not None else None
+    return (kind, number) if kind is not None and number is not None and RANKS[kind] <= RANKS["section"] else None
 
 
 def _arabic(text: str, end: int) -> Number:

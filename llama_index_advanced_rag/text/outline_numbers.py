@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from llama_index_advanced_rag.text.lines import is_table_row
-from llama_index_advanced_rag.text.outline_labels import KIND_OF_WORD, RANKS, chinese_value, read_number, roman_value
+from llama_index_advanced_rag.text.outline_labels import KIND_OF_WORD, RANKS, chinese_value, read_number, read_ordinal, roman_value
 
 _LABEL = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)\.?[ \u00a0\t]+")
 _SIGN = re.compile(r"§{1,2}[ \u00a0]?(?=\d)")
@@ -27,7 +27,7 @@ _SENTENCE = re.compile(r"[.!?][”\")]?\s+[^\W\d_]")
 _LINKS = frozenset(("of", "and", "or", "to", "in", "for", "du", "de", "des", "et", "à", "und", "der", "des", "del", "y"))
 _RUN_IN = ("section", "article", "paragraph")
 _MAX_RUN_IN = 8
-_SHORT_WORD = 3
+_SHORT_WORD = 4
 _MAX_ENDED = 5
 
 
@@ -82,7 +82,8 @@ def _labelled(line: str) -> NumberedLine | None:
     begin = sign.end() if sign else label.end() if label else 0
     number = read_number(line, begin) if kind else None
     if kind is None or number is None:
-        return None
+        ordinal = read_ordinal(line)
+        return NumberedLine(ordinal[0], "", (ordinal[1],), "", RANKS[ordinal[0]]) if ordinal else None
     series, value, end = number
     title, explicit = _rest(line, end)
     if title is None:
@@ -104,9 +105,12 @@ def _run_in_head(title: str) -> str:
     """The first words of a line when they are a title that running text follows."""
     match = _SENTENCE.search(title)
     head = title[: match.start()] if match and title[match.start()] == "." else ""
-    words = [word for word in head.split() if len(word) > _SHORT_WORD]
-    fits = words and len(head.split()) <= _MAX_RUN_IN and title[0].isupper() and all(word[0].isupper() for word in words)
-    return head if fits else ""
+    return head if head and len(head.split()) <= _MAX_RUN_IN and _is_title_case(head) else ""
+
+
+def _is_title_case(title: str) -> bool:
+    words = [word for word in title.split() if len(word) > _SHORT_WORD]
+    return title[0].isupper() and all(not word[0].islower() for word in words)
 
 
 def _label_kind(word: str) -> str | None:
@@ -154,7 +158,7 @@ def _bare_line(line: str, match: re.Match[str], kind: str, number: tuple[int, ..
     head = _run_in_head(title)
     if head:
         return replace(found, title=head, cut=len(line) - len(title) + len(head) + 1)
-    ended = title[-1] in ",;:!" or (title[-1] == "." and len(title.split()) > _MAX_ENDED)
+    ended = title[-1] in ",;:!" or (title[-1] == "." and len(title.split()) > _MAX_ENDED and not _is_title_case(title))
     if ended or len(title) > _MAX_BARE or len(title.split()) > _MAX_BARE_WORDS or sum(mark.isalpha() for mark in title) < 2 or _SENTENCE.search(title):
         return None
     return None if is_table_row(line) else found

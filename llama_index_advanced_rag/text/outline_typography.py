@@ -24,7 +24,11 @@ _ASIDE = re.compile(r"\s*\([^()]{1,60}\)$")
 _UNITS = re.compile(r"\((?:in|unaudited|non audité|en)\b", re.IGNORECASE)
 _DATE = re.compile(r"(?:\b(?:19|20)\d\d|\d)$")
 _CONTINUED = re.compile(r"\((?:continued|suite|fortsetzung|continuación)\)", re.IGNORECASE)
-_SIGNATURES = frozenset(("signature", "signatures", "unterschriften", "firmas"))
+_END_TITLES = (
+    "signature|signatures|unterschriften|firmas|references|bibliography|acknowledgements|acknowledgments|glossary|références|bibliographie|"
+    "remerciements|glossaire|literatur|literaturverzeichnis|danksagung|glossar|referencias|bibliografía|agradecimientos|glosario"
+)
+_AT_TOP = frozenset(_END_TITLES.split("|"))
 _SIGNATURE = re.compile(r"/s/|^by:|^fait à", re.IGNORECASE)
 _SIGNATURE_REACH = 4
 _SIGNED = re.compile(r"^to the\b|^dear\b|/s/|^by:|^date:|^fait à|☐|☒|☑|\$|€|@|www\.|://", re.IGNORECASE)
@@ -95,8 +99,10 @@ def _look(text: str) -> float | None:
     if len(letters) < _MIN_LETTERS or len(letters) < 0.7 * len(text.replace(" ", "")) or _DATE.search(text) or is_table_row(text) or is_list_item(text):
         return None
     main = " ".join(words)
+    if main.casefold() in _AT_TOP:
+        return RANK_TOP
     if main.isupper():
-        return RANK_TOP if main.casefold() in _SIGNATURES else RANK_CAPITALS
+        return RANK_CAPITALS
     long_words = [word for word in words[1:] if len(word) >= _LONG_WORD and not is_small_word(word)]
     capital = sum(not word[0].islower() for word in long_words)
     if not _is_capital(text) or capital < _CAPITAL_SHARE * len(long_words):

@@ -19,6 +19,8 @@ def tree(outline: Outline) -> list[str]:
         ("Article L. 411-1", "article", (411, 1)),
         ("Chapitre Ier", "chapter", (1,)),
         ("Livre premier", "book", (1,)),
+        ("DEUXIÈME PARTIE", "part", (2,)),
+        ("Sec. 2. Definitions.", "section", (2,)),
         ("Chapter One: Start", "chapter", (1,)),
         ("§ 5 Fristen", "paragraph", (5,)),
         ("Annexe A", "appendix", (1,)),

@@ -44,3 +44,8 @@ def test_other_short_lines_are_no_headings(text: str) -> None:
 def test_lines_that_repeat_on_the_pages_are_no_headings() -> None:
     text = "\f".join(f"ACME LEASE\n{SAID}{SAID}{place}\n" for place in range(6))
     assert titles(text) == []
+
+
+def test_matter_at_the_end_stands_at_the_top() -> None:
+    outline = recover_outline(f"1 Aim\n{SAID}2 Means\n{SAID}2.1 Data\n{SAID}References\n{SAID}")
+    assert [(heading.title, heading.level) for heading in outline.headings][-2:] == [("2.1 Data", 2), ("References", 1)]
