@@ -64,6 +64,16 @@ def test_bookmarks_lead_to_the_beginning_of_their_page():
     assert read_pdf(make_pdf("text")).bookmarks == ()
 
 
+def test_bookmarks_are_metadata_that_nobody_reads(tmp_path: Path):
+    (tmp_path / "a.pdf").write_bytes(make_pdf("first page", "second page", bookmarks=[("One", 0), ("Two", 1)]))
+    (tmp_path / "b.pdf").write_bytes(make_pdf("first page"))
+    with_bookmarks, without = read_folder(tmp_path).documents
+    assert with_bookmarks.metadata["bookmarks"] == [["One", 1, 0], ["Two", 1, 12]]
+    assert "bookmarks" in with_bookmarks.excluded_embed_metadata_keys
+    assert "bookmarks" in with_bookmarks.excluded_llm_metadata_keys
+    assert "bookmarks" not in {*without.metadata, *without.excluded_embed_metadata_keys, *without.excluded_llm_metadata_keys}
+
+
 def test_bookmarks_that_run_in_a_circle_end():
     data = make_pdf("text", bookmarks=[("One", 0), ("Two", 0)]).replace(b"/Title (Two) /Parent 6 0 R", b"/Title (Two) /Next 7 0 R  ")
     assert read_pdf(data).bookmarks == (("One", 1, 0), ("Two", 1, 0))
