@@ -29,7 +29,7 @@ from llama_index_advanced_rag.retrievers.anchor_outline import NumberedOutline, 
 from llama_index_advanced_rag.retrievers.anchor_reading import Reading, RegionReader
 from llama_index_advanced_rag.retrievers.anchor_scope import Scope, open_scope
 from llama_index_advanced_rag.retrievers.anchor_sources import embedded_leaves, index_nodes
-from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, both, errand, is_empty, took_part
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
@@ -214,7 +214,7 @@ class AnchorRetriever(TracedRetriever):
         return (
             scope,
             keywords,
-            [errand(child, replace(query_bundle), label=name, top_n=top_n, filters=asked[name], traced=traced) for name, child in self._children.items()],
+            [errand(child, own_bundle(query_bundle), label=name, top_n=top_n, filters=asked[name], traced=traced) for name, child in self._children.items()],
         )
 
     def _gather(self, scope: Scope, keywords: Keywords, errands: Sequence[Errand], outcomes: Sequence[Outcome[list[NodeWithScore]]]) -> _Case:

@@ -86,8 +86,8 @@ class Keywords:
 
     def in_terms(self, terms: Iterable[str]) -> frozenset[int]:
         """The keywords among terms, those without a weight left out."""
-        found = {word for term in terms for word in self.words_of_term.get(term, ())}
-        return frozenset(word for word in found if self.weights[word] > 0)
+        known = self.words_of_term.keys() & set(terms)
+        return frozenset(word for term in known for word in self.words_of_term[term] if self.weights[word] > 0)
 
     def named(self, words: Collection[int]) -> list[str]:
         """Keywords as written, those that tell most first."""

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
@@ -58,7 +58,7 @@ def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, 
     passages = [node for node in nodes.get_nodes(list(below)[:_MOST_PASSAGES]) if metadata_matches(filterable_metadata(node), filters)]
     seen = {place for node in passages if (inner := table.index_of(node)) is not None for place in table.ancestors(inner)}
     kept = {place for place in places if filters is None or place in seen or _matches(found.get(table.units[place].unit_id), filters)}
-    entries = [Candidate(region_of_unit(table, place)) for place in places if place in kept]
+    entries = [Candidate(_titled(region_of_unit(table, place), found)) for place in places if place in kept]
     return _in_order([*entries, *_one_passage_sections(passages, table), *_packed(found, passages, table)], documents)
 
 
@@ -108,6 +108,14 @@ def inert(text: str, limit: int) -> str:
     """
     joined = _TAG.sub("&lt;", _NUMBER.sub(r"(\1)", " ".join(text[: 4 * limit].split())))
     return joined if len(joined) <= limit else joined[:limit].rstrip() + " …"
+
+
+def _titled(region: Region, found: Mapping[str, BaseNode]) -> Region:
+    """The region; one without a heading is called by the beginning of its text."""
+    node = found.get(region.key)
+    if region.title or node is None:
+        return region
+    return replace(region, title=node.get_content(metadata_mode=MetadataMode.NONE)[:_TITLE_CHARS])
 
 
 def _places_of(table: UnitTable, ref_doc_id: str) -> list[int]:

@@ -48,9 +48,9 @@ class Region:
 
     @property
     def name(self) -> str:
-        """What a person calls it: "section 'Leases > Costs'", "page 3"."""
+        """What a person calls it: "section 'Leases > Costs'", "page 3"; "part" for nodes of levels that are no sections."""
         if self.kind == "section":
-            return f"section {self.path!r}"
+            return f"section {self.path!r}" if self.path else "part"
         return f"document {self.title!r}" if self.kind == "document" else self.title or "passage"
 
 

@@ -374,6 +374,20 @@ def test_an_existing_index_with_its_sections(english):
         AnchorRetriever.from_defaults()
 
 
+def test_the_levels_of_llama_index_s_own_parser_are_read_too():
+    from llama_index.core.node_parser import HierarchicalNodeParser as Stock
+
+    document = contract(ENGLISH, doc_id="agreement", title="Service agreement")
+    nodes: Any = Stock.from_defaults(chunk_sizes=[256, 64], chunk_overlap=0).get_nodes_from_documents([document])
+    hits, trace = traced(anchors(nodes, language="en"), "When are invoices due?")
+    assert "Invoices are due within thirty days." in hits[0].node.get_content()
+    assert hits[0].node.child_nodes
+    assert trace.evidence[0].why.startswith("part: line 'Invoices are due")
+    llm = ScriptedLLM(['{"units": [{"number": 2}]}'])
+    assert anchors(nodes, llm=llm).retrieve(LEAVE)
+    assert "[2]   # Service agreement ## Scope The provider runs" in llm.prompts[0]
+
+
 def test_options_are_checked(english):
     for option in ("similarity_top_k", "max_unit_tokens", "candidates"):
         with pytest.raises(ConfigurationError, match=option):
