@@ -47,12 +47,12 @@ def pruned(children: Children, allowed: Container[str]) -> dict[str, list[str]]:
         >>> pruned({"root": ["left", "c"], "left": ["a", "b"], "right": ["d"]}, {"a", "c"})
         {'root': ['left', 'c'], 'left': ['a']}
     """
-    leading = {cluster for cluster in children if any(unit in allowed for unit in units_below(cluster, children))}
-    return {
-        cluster: [child for child in below if child in leading or (child not in children and child in allowed)]
-        for cluster, below in children.items()
-        if cluster in leading
-    }
+    kept: dict[str, list[str]] = {}
+    for cluster in _from_below(children):
+        below = [child for child in children[cluster] if child in kept or (child not in children and child in allowed)]
+        if below:
+            kept[cluster] = below
+    return {cluster: kept[cluster] for cluster in children if cluster in kept}
 
 
 def collapsed(scores: Mapping[str, float], children: Children, *, top_k: int, tie_key: Callable[[str], Any] = str) -> list[tuple[str, float]]:
@@ -78,13 +78,13 @@ def collapsed(scores: Mapping[str, float], children: Children, *, top_k: int, ti
         [('a', 0.9), ('c', 0.6)]
     """
     best = {node: score for node, score in scores.items() if node not in children}
-    for cluster in children:
+    highest: dict[str, float] = {}
+    for cluster in _from_below(children):
+        highest[cluster] = max((highest.get(child, 0.0) if child in children else scores.get(child, 0.0) for child in children[cluster]), default=0.0)
         lent = scores.get(cluster, 0.0)
-        units = units_below(cluster, children)
-        highest = max((scores.get(unit, 0.0) for unit in units), default=0.0)
-        if lent > highest:
-            for unit in units:
-                share = scores.get(unit, 0.0) / highest if highest > 0.0 else 1.0
+        if lent > highest[cluster]:
+            for unit in units_below(cluster, children):
+                share = scores.get(unit, 0.0) / highest[cluster] if highest[cluster] > 0.0 else 1.0
                 best[unit] = max(best.get(unit, 0.0), lent * share)
     return _best_first(best, top_k, tie_key)
 
@@ -122,6 +122,23 @@ def top_down(
         below = dict.fromkeys(child for cluster in clusters[:beam] for child in children[cluster])
         level = [child for child in below if child not in seen]
     return _best_first(found, top_k, tie_key)
+
+
+def _from_below(children: Children) -> list[str]:
+    """The clusters, each after those below it; each once, also in a circle."""
+    ordered: dict[str, None] = {}
+    seen = set[str]()
+    for start in children:
+        waiting = [(start, False)]
+        while waiting:
+            cluster, is_left = waiting.pop()
+            if is_left:
+                ordered[cluster] = None
+            elif cluster not in seen:
+                seen.add(cluster)
+                waiting.append((cluster, True))
+                waiting += [(child, False) for child in children[cluster] if child in children and child not in seen]
+    return list(ordered)
 
 
 def _best_first(scores: Mapping[str, float], top_k: int, tie_key: Callable[[str], Any]) -> list[tuple[str, float]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from llama_index.core.schema import MetadataMode, QueryBundle
 
-from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError
+from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, IndexFormatError
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.hierarchy.summary_node import UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
@@ -284,6 +284,11 @@ def test_inputs_are_left_alone_and_an_embedding_in_the_query_is_used():
     assert plain.embedding is None
     assert bundle == before
     assert len(model.texts) == count + 1
+
+
+def test_a_query_vector_of_another_model_is_refused():
+    with pytest.raises(EmbeddingMismatchError, match="2 numbers, the summaries have 64"):
+        tree_of(units_of(3)).search(QueryBundle("fox", embedding=[1.0, 0.0]), top_k=1)
 
 
 def test_empty_things():
