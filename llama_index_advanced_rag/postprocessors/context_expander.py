@@ -14,11 +14,10 @@ from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.embeddings.window import default_window
 from llama_index_advanced_rag.postprocessors.expansion import Expander, Expansion, Placed, is_expandable
-from llama_index_advanced_rag.postprocessors.strips import Segment, Strip
+from llama_index_advanced_rag.postprocessors.strips import Strip
 from llama_index_advanced_rag.postprocessors.surroundings import Surroundings, piece_of, text_of
 from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of, related_id
 from llama_index_advanced_rag.stores.node_source import NodeSource
-from llama_index_advanced_rag.text.lines import Span
 from llama_index_advanced_rag.text.sentences import MAX_SENTENCE_CHARS, sentence_spans
 from llama_index_advanced_rag.trace import Evidence, report, stage_trace
 
@@ -125,7 +124,9 @@ class ContextExpander(BaseNodePostprocessor):
         if surroundings.refused:
             some = next(iter(surroundings.refused))
             report("info", f"{len(surroundings.refused)} nodes around could not be read or do not match the filters, as {some!r}.")
-        expander = Expander(strips, hits, surroundings.nodes, sentences=self.window, reach=self._reach, count_tokens=self._count_tokens, language=self.language)
+        expander = Expander(
+            strips, hits, surroundings.passages, sentences=self.window, reach=self._reach, count_tokens=self._count_tokens, language=self.language
+        )
         taken = sum(self._count_tokens(text_of(expansion.node)) for expansion in left_alone)
         return sorted(left_alone + self._fitting(expander, taken), key=lambda expansion: expansion.ranks[0])
 
@@ -144,21 +145,20 @@ class ContextExpander(BaseNodePostprocessor):
 
     def _placed(self, nodes: Mapping[int, BaseNode], surroundings: Surroundings) -> tuple[list[Strip], list[Placed]]:
         """The texts around the nodes, and where the nodes lie in them, best first."""
-        strips, hits = list[Strip](), list[Placed]()
-        if self.mode is ExpansionMode.SECTION:
-            strips, hits = self._in_sections(nodes, surroundings)
-        rest = {rank: node for rank, node in nodes.items() if rank not in {hit.rank for hit in hits}}
-        self._walk(list(rest.values()), surroundings)
-        shift = len(strips)
-        strips += surroundings.strips(list(rest.values()))
-        strip_of = {node_id: number for number, strip in enumerate(strips[shift:], start=shift) for node_id in strip.spans}
-        for rank, node in rest.items():
-            number = strip_of[node.node_id]
-            held = [strips[number].spans[other] for other in (node.node_id, *surroundings.around[node.node_id]) if strip_of[other] == number]
+        hits = list(nodes.values())
+        sections = self._sections(hits, surroundings) if self.mode is ExpansionMode.SECTION else {}
+        self._walk([node for node in hits if node.node_id not in sections], surroundings)
+        strips = surroundings.strips(hits, sections)
+        strip_of = {node_id: number for number, strip in enumerate(strips) for node_id in strip.spans}
+        placed: list[Placed] = []
+        for rank, node in nodes.items():
+            number, section = strip_of[node.node_id], sections.get(node.node_id)
+            spans = strips[number].spans
+            around = [node.node_id, *surroundings.around[node.node_id]] if section is None else [section.node_id]
+            held = [spans[other] for other in around if strip_of[other] == number]
             wanted = None if self.mode is ExpansionMode.SENTENCES else (min(start for start, _ in held), max(end for _, end in held))
-            hits.append(Placed(node, rank, number, strips[number].spans[node.node_id], wanted))
-        order = {rank: place for place, rank in enumerate(nodes)}
-        return strips, sorted(hits, key=lambda hit: order[hit.rank])
+            placed.append(Placed(node, rank, number, spans[node.node_id], wanted, in_section=section is not None))
+        return strips, placed
 
     def _walk(self, nodes: Sequence[BaseNode], surroundings: Surroundings) -> None:
         if self.mode is ExpansionMode.SENTENCES:
@@ -180,39 +180,23 @@ class ContextExpander(BaseNodePostprocessor):
             return (self.window + 2) * MAX_SENTENCE_CHARS
         return None if self.max_tokens is None else self.max_tokens * _CHARS_PER_TOKEN
 
-    def _in_sections(self, nodes: Mapping[int, BaseNode], surroundings: Surroundings) -> tuple[list[Strip], list[Placed]]:
-        """The sections of nodes whose text is found in them."""
-        parents = {rank: related_id(node, NodeRelationship.PARENT) for rank, node in nodes.items()}
+    def _sections(self, hits: Sequence[BaseNode], surroundings: Surroundings) -> dict[str, BaseNode]:
+        """The sections of nodes whose text is found in them, by the id of the node."""
+        parents = {node.node_id: related_id(node, NodeRelationship.PARENT) for node in hits}
         surroundings.read(parent for parent in parents.values() if parent is not None)
-        inside: dict[str, list[tuple[Span, int]]] = {}
-        sections: dict[str, BaseNode] = {}
-        for rank, node in nodes.items():
-            section = surroundings.node(parents[rank], of=node)
-            span = None if section is None else _place_in(section, node)
-            if section is not None and span is not None:
-                sections[section.node_id] = section
-                inside.setdefault(section.node_id, []).append((span, rank))
-        strips, hits = list[Strip](), list[Placed]()
-        for section_id, spans in inside.items():
-            whole = piece_of(sections[section_id])
-            local = {nodes[rank].node_id: span for span, rank in spans}
-            hits += [Placed(nodes[rank], rank, len(strips), span, (0, len(whole.text))) for span, rank in spans]
-            strips.append(Strip(whole.text, local, [Segment(0, whole.start)], complete=False))
-        return strips, hits
+        found = {node.node_id: surroundings.node(parents[node.node_id], of=node) for node in hits}
+        return {node.node_id: section for node in hits if (section := found[node.node_id]) is not None and _holds(section, node)}
 
     def __repr__(self) -> str:
         return f"ContextExpander(mode={self.mode.value!r}, window={self.window}, max_tokens={self.max_tokens})"
 
 
-def _place_in(section: BaseNode, node: BaseNode) -> Span | None:
-    """Where the text of a node lies in its section."""
+def _holds(section: BaseNode, node: BaseNode) -> bool:
+    """Whether the text of a node is found in its section, at its offsets where both are known."""
     whole, part = piece_of(section), piece_of(node)
-    if whole.start is not None and part.start is not None:
-        place = part.start - whole.start
-        if place >= 0 and whole.text.startswith(part.text, place):
-            return place, place + len(part.text)
-    place = whole.text.find(part.text)
-    return None if place < 0 else (place, place + len(part.text))
+    if whole.start is not None and part.start is not None and part.start >= whole.start:
+        return whole.text.startswith(part.text, part.start - whole.start)
+    return part.text in whole.text
 
 
 def _plain(score: float | None) -> float | None:

@@ -26,6 +26,7 @@ class Placed:
         strip: number of the strip.
         span: where its text lies in the strip.
         wanted: the part of the strip that is wanted; None = so many sentences on each side.
+        in_section: the wanted part is the node's section.
     """
 
     node: BaseNode
@@ -33,6 +34,7 @@ class Placed:
     strip: int
     span: Span
     wanted: Span | None = None
+    in_section: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Expansion:
         ranks: places of the retrieved nodes in it, best first.
         before: sentences that were added before the retrieved ones.
         after: sentences that were added after them.
-        whole: it is the whole of a section.
+        whole: it holds the whole section of each of them.
     """
 
     node: BaseNode
@@ -143,7 +145,7 @@ class Expander:
             ranks,
             before=len({unit.sentence for unit in units[low:first]}),
             after=len({unit.sentence for unit in units[last:high]}),
-            whole=not strip.complete and (low, high) == (0, len(units)),
+            whole=all(hit.in_section for hit in hits) and all(low <= self._wants[number].low and self._wants[number].high <= high for number in group),
         )
 
 

@@ -61,7 +61,7 @@ class Strip:
         return None if offset is None or end > ends else (offset + start - place, offset + end - place)
 
 
-def join_pieces(pieces: Sequence[Piece]) -> Strip:
+def join_pieces(pieces: Sequence[Piece], *, complete: bool = True) -> Strip:
     """One text of pieces that follow each other in a document and may overlap.
 
     Where both offsets are known and agree with the texts, they say what is shared; a gap of at most four characters is
@@ -70,6 +70,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Strip:
 
     Args:
         pieces: at least one.
+        complete: see `Strip`.
 
     Example:
         >>> strip = join_pieces([Piece("a", "One. Two.", 0), Piece("b", "Two. Three.", 5), Piece("c", "Three. Four.", None)])
@@ -93,7 +94,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Strip:
         place = len(text) + len(filler) - back
         text += filler + piece.text[forward:]
         spans[piece.node_id] = (place, place + len(piece.text) if back == forward else len(text))
-    return Strip(text, spans, segments)
+    return Strip(text, spans, segments, complete)
 
 
 def _edge(text: str, segment: Segment) -> int | None:

@@ -1,12 +1,12 @@
 """What stands around retrieved nodes in their documents: read by relations in batches, and laid side by side."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from llama_index_advanced_rag.postprocessors.strips import Piece, Strip, agrees, join_pieces
+from llama_index_advanced_rag.postprocessors.strips import Piece, Segment, Strip, agrees, join_pieces
 from llama_index_advanced_rag.retrievers.merging import related_id
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
@@ -69,6 +69,11 @@ class Surroundings:
         node = None if node_id is None else self.nodes.get(node_id)
         return node if node is not None and (node.ref_doc_id == of.ref_doc_id or node.node_id == of.ref_doc_id) else None
 
+    @property
+    def passages(self) -> dict[str, BaseNode]:
+        """The hits and their neighbours, by id; no section that was only read."""
+        return {node_id: self.nodes[node_id] for hit_id, beside in self.around.items() for node_id in (hit_id, *beside)}
+
     def walk(self, hits: Sequence[BaseNode], *, far: float, gain: Gain, steps: int, reach: int | None = None, same_parent: bool = False) -> None:
         """Go from each hit to its neighbours on both sides, a batch a step.
 
@@ -100,13 +105,18 @@ class Surroundings:
         self.around[walk.hit.node_id].append(node.node_id)
         return True
 
-    def strips(self, hits: Sequence[BaseNode]) -> list[Strip]:
-        """The hits and what was read around them, as few texts as hold them."""
-        used = dict.fromkeys(node_id for hit in hits for node_id in (hit.node_id, *self.around[hit.node_id]))
-        documents: dict[str | None, list[BaseNode]] = {}
-        for node_id in used:
-            documents.setdefault(self.nodes[node_id].ref_doc_id, []).append(self.nodes[node_id])
-        return [join_pieces(chain) for document, nodes in documents.items() for chain in _chains(document, nodes)]
+    def strips(self, hits: Sequence[BaseNode], sections: Mapping[str, BaseNode]) -> list[Strip]:
+        """The hits, what was read around them and their sections, as few texts as hold them.
+
+        Args:
+            hits: the retrieved nodes.
+            sections: the section of a hit by the hit's id; it holds the hit's text.
+        """
+        documents: dict[str | None, dict[str, BaseNode]] = {}
+        for hit in hits:
+            beside = [self.nodes[node_id] for node_id in self.around[hit.node_id]]
+            documents.setdefault(hit.ref_doc_id, {}).update({node.node_id: node for node in (hit, *beside)})
+        return [strip for document, nodes in documents.items() for strip in _strips(document, nodes, sections)]
 
 
 def piece_of(node: BaseNode) -> Piece:
@@ -125,15 +135,39 @@ def _added(at: BaseNode, node: BaseNode, *, forward: bool) -> str:
     return strip.text[end:] if forward else strip.text[:start]
 
 
-def _chains(document: str | None, nodes: Sequence[BaseNode]) -> list[list[Piece]]:
-    """Nodes of one document that follow each other or overlap, by their offsets if these are true, else by their relations."""
-    pieces = {node.node_id: piece_of(node) for node in nodes}
-    links = [(node.node_id, after) for node in nodes if (after := related_id(node, _AFTER)) in pieces]
-    links += [(before, node.node_id) for node in nodes if (before := related_id(node, _BEFORE)) in pieces]
+def _strips(document: str | None, nodes: dict[str, BaseNode], sections: Mapping[str, BaseNode]) -> list[Strip]:
+    """Nodes and sections of one document, together where they follow each other or overlap: by offsets if these are true."""
+    whole = {section.node_id: section for node_id, section in sections.items() if node_id in nodes}
+    pieces = {node_id: piece_of(node) for node_id, node in {**nodes, **whole}.items()}
+    links = [(node.node_id, after) for node in nodes.values() if (after := related_id(node, _AFTER)) in nodes]
+    links += [(before, node.node_id) for node in nodes.values() if (before := related_id(node, _BEFORE)) in nodes]
     by_offset = None if document is None else chains_by_offset(list(pieces.values()), links)
     if by_offset is not None:
-        return by_offset
-    return [[pieces[node_id]._replace(start=None) for node_id in chain] for chain in chains_by_links(list(pieces), links)]
+        return [join_pieces(chain, complete=whole.keys().isdisjoint(piece.node_id for piece in chain)) for chain in by_offset]
+    strips = nested_strips([pieces[node_id] for node_id in whole], [pieces[node_id] for node_id in nodes if node_id in sections])
+    held = {node_id for strip in strips for node_id in strip.spans}
+    chains = chains_by_links([node_id for node_id in nodes if node_id not in held], [link for link in links if held.isdisjoint(link)])
+    return strips + [join_pieces([pieces[node_id]._replace(start=None) for node_id in chain]) for chain in chains]
+
+
+def nested_strips(sections: Sequence[Piece], parts: Sequence[Piece]) -> list[Strip]:
+    """A strip of each section that is not part of another one, with what its text holds.
+
+    Example:
+        >>> strips = nested_strips([Piece("s", "Two. Three.", None), Piece("all", "One. Two. Three.", None)], [Piece("part", "Three.", None)])
+        >>> [dict(strip.spans) for strip in strips]
+        [{'all': (0, 16), 's': (5, 16), 'part': (10, 16)}]
+    """
+    found: list[tuple[Piece, dict[str, tuple[int, int]]]] = []
+    by_length = sorted(sections, key=lambda section: -len(section.text))
+    for piece, is_section in [*((section, True) for section in by_length), *((part, False) for part in parts)]:
+        places = ((spans, outer.text.find(piece.text)) for outer, spans in found)
+        spans, place = next(((spans, place) for spans, place in places if place >= 0), (None, 0))
+        if spans is not None:
+            spans[piece.node_id] = (place, place + len(piece.text))
+        elif is_section:
+            found.append((piece, {piece.node_id: (0, len(piece.text))}))
+    return [Strip(outer.text, spans, [Segment(0, outer.start)], complete=False) for outer, spans in found]
 
 
 def chains_by_offset(pieces: Sequence[Piece], links: Sequence[tuple[str, str]]) -> list[list[Piece]] | None:
@@ -148,16 +182,18 @@ def chains_by_offset(pieces: Sequence[Piece], links: Sequence[tuple[str, str]]) 
     starts = {piece.node_id: start for start, _, _, piece in placed}
     if len(placed) < len(pieces) or any(starts[before] > starts[after] for before, after in links):
         return None
-    linked, chains, last, edge = set(links), list[list[Piece]](), None, -1
+    linked, chains, edge = set(links), list[list[Piece]](), -1
+    last: list[Piece] = []
     for start, minus_length, _, piece in placed:
-        if last is not None and start < edge and not agrees(last.text, piece.text, edge - start):
+        if start < edge and not agrees(last[0].text, piece.text, edge - start):
             return None
-        if last is not None and (start < edge or (last.node_id, piece.node_id) in linked):
+        if start < edge or any((before.node_id, piece.node_id) in linked for before in last):
             chains[-1].append(piece)
         else:
             chains.append([piece])
-        if start - minus_length > edge:
-            last, edge = piece, start - minus_length
+        end = start - minus_length
+        last = [piece] if end > edge else [*last, piece] if end == edge else last
+        edge = max(edge, end)
     return chains
 
 

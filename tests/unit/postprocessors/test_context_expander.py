@@ -184,6 +184,34 @@ def test_of_a_long_section_as_much_around_the_node_as_fits():
     assert document().text[result.node.start_char_idx : result.node.end_char_idx] == result.text
 
 
+@pytest.mark.parametrize("offsets", [True, False])
+def test_a_section_inside_another_one_is_not_repeated(offsets):
+    *nodes, outer = with_section(chunks(document()))
+    inner = outer.model_copy(update={"id_": "inner", "text": outer.text[: nodes[5].end_char_idx], "end_char_idx": nodes[5].end_char_idx})
+    for node in nodes[:6]:
+        node.relationships[PARENT] = RelatedNodeInfo(node_id="inner")
+    used = [*nodes, outer, inner]
+    used = used if offsets else without_offsets(used)
+    (result,) = expand(used, [hit(used[2], 0.9), hit(used[9], 0.8)], mode="section")
+    assert (result.text, result.node_id) == (outer.text, nodes[2].node_id)
+    with capture_trace() as trace:
+        found = expand(used, [hit(inner, 0.9), hit(used[9], 0.8), hit(used[2], 0.7)], mode="section", max_tokens=100)
+    shown = [number for passage in found for number in numbers(passage.text)]
+    assert len(shown) == len(set(shown))
+    assert set(numbers(inner.text) + numbers(used[9].text)) <= set(shown)
+    assert trace.children[0].evidence[0].details["hits"] == 2
+
+
+def test_the_trace_says_when_it_is_the_whole_section():
+    nodes = with_section(chunks(document()))
+    with capture_trace() as trace:
+        expand(nodes, [hit(nodes[2])], mode="section")
+        expand(nodes, [hit(nodes[2])], mode="section", max_tokens=60)
+    whole, part = (stage.evidence[0].why for stage in trace.children)
+    assert whole == "with its whole section"
+    assert re.match(r"with \d+ sentences? before", part)
+
+
 def test_a_section_that_is_not_there_is_put_together_from_its_nodes():
     nodes = with_section(chunks(document()))
     for node in nodes[6:]:
