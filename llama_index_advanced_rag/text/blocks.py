@@ -17,6 +17,7 @@ _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATED = re.compile(r"\b(?:19|20)\d\d\b|\d,$")
+_AMOUNT = re.compile(r"\d[\d.,]*\d\d")
 _UNIT = re.compile(r"\(.*\)")
 _DASHES = frozenset("—–-")
 _PERIOD = re.compile(
@@ -243,11 +244,13 @@ def _is_running_text(line: str) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line is a row of figures; a dash stands for a figure too."""
+    """Whether a line is a row of figures: a dash stands for a figure too, and a year for the words in front of them."""
     if is_data_row(line):
         return True
     cells = line[figures_start(line) :].split()
-    return len(cells) > 1 and not _DASHES.isdisjoint(cells) and _LETTERS.search(line) is not None
+    if _LETTERS.search(line):
+        return len(cells) > 1 and not _DASHES.isdisjoint(cells)
+    return len(cells) > 1 and any(_AMOUNT.search(cell) and not _YEAR.fullmatch(cell) for cell in cells)
 
 
 def _may_head(line: str) -> bool:

@@ -74,6 +74,11 @@ def test_a_new_header_begins_a_new_table_and_units_come_last() -> None:
     assert tables(text) == [("May 2023 May 2022 (In millions)", "Cash 10 20\nDebt 30 40"), ("Six Months Ended 2023 2022", "Sales 1,000 2,000")]
 
 
+def test_rows_that_begin_with_a_year_are_no_header() -> None:
+    text = "Maturities\nJune 2024 June 2023\n(in millions)\n2025 2,834 2,196\n2026 2,365 1,883\nTotal payments 5,199 4,079"
+    assert tables(text) == [("June 2024 June 2023 (in millions)", "2025 2,834 2,196\n2026 2,365 1,883\nTotal payments 5,199 4,079")]
+
+
 def test_labels_are_no_header() -> None:
     assert tables("Costs:\nRent 10 20\nGrowth over the years:\nRent 5 6") == []
 
