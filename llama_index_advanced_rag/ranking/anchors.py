@@ -12,8 +12,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 LEAST_DOCUMENTS = 5
 ENOUGH_CHARACTERS = 500_000
-_DOCUMENT, _TITLE, _LINE, _TOGETHER, _PASSAGE, _SIMILARITY = 0.15, 0.2, 0.25, 0.1, 0.3, 0.25
+_DOCUMENT, _PASSAGE, _TITLE, _LINE, _TOGETHER, _SIMILARITY = 0.25, 0.25, 0.2, 0.2, 0.1, 0.25
 _HALF = 0.5
+_CLOSE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,11 @@ def _match(words: Collection[int], n_terms: int, weights: Sequence[float]) -> fl
 
 
 def score_region(signals: RegionSignals) -> float:
-    """The weighted mean of the signals: passage 0.3, line 0.25, similarity 0.25 (where asked), title 0.2, document 0.15, together 0.1. 0 to 1.
+    """The weighted mean of the signals: document 0.25, passage 0.25, title 0.2, line 0.2, together 0.1, similarity (where asked) 0.25. 0 to 1.
 
     Example:
         >>> score_region(RegionSignals(1, 1, 1, 1, 1)), score_region(RegionSignals(line=1.0)), score_region(RegionSignals(similarity=1.0))
-        (1.0, 0.25, 0.2)
+        (1.0, 0.2, 0.2)
     """
     parts = [
         (_DOCUMENT, signals.document),
@@ -111,8 +112,9 @@ def rank_regions(signals: Mapping[Key, RegionSignals], ties: Mapping[Key, tuple[
         ties: document, place in the text and name of each: the order among equal scores.
 
     Example:
-        >>> rank_regions({"a": RegionSignals(line=0.4), "b": RegionSignals(line=0.8)}, {"a": ("d", 0, "a"), "b": ("d", 9, "b")})
-        [('b', 0.2), ('a', 0.1)]
+        >>> signals = {"a": RegionSignals(line=0.4), "b": RegionSignals(line=0.8)}
+        >>> [key for key, _ in rank_regions(signals, {"a": ("d", 0, "a"), "b": ("d", 9, "b")})]
+        ['b', 'a']
     """
     return sorted(((key, score_region(known)) for key, known in signals.items()), key=lambda item: (-item[1], ties[item[0]]))
 
@@ -139,7 +141,9 @@ def apply_verdict(ranked: Sequence[tuple[Key, float]], named: Sequence[Key]) -> 
 
 
 def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, least: int = LEAST_DOCUMENTS, enough: int = ENOUGH_CHARACTERS) -> dict[str, float]:
-    """The best documents until they hold enough text, with the square of their share of the best score: documents of one kind are close.
+    """The best documents until they hold enough text, and all whose score is close to the best.
+
+    Each has the square of its share of the best score: documents of one kind are close to each other.
 
     Args:
         scores: score of each document, higher is better; those of 0 or less are not picked.
@@ -155,7 +159,7 @@ def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, lea
     picked: dict[str, float] = {}
     held = 0
     for name, score in found:
-        if len(picked) >= least and held >= enough:
+        if len(picked) >= least and held >= enough and score < _CLOSE * found[0][1]:
             break
         picked[name] = (score / found[0][1]) ** 2
         held += sizes.get(name, 0)

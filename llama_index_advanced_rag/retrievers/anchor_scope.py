@@ -15,6 +15,7 @@ from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_
 from llama_index_advanced_rag.stores.node_source import NodeSource
 
 _MOST_TITLES = 50
+_MOST_NAMED = 1000
 _MOST_CHECKED = 50
 _MOST_OUTLINES = 5
 
@@ -46,8 +47,8 @@ class Scope:
 
     @property
     def document_filters(self) -> MetadataFilters | None:
-        """Only the picked documents; None where they are all that hold a word, or metadata filters decide."""
-        if self.filters is not None or len(self.documents) >= len(self.scores.documents):
+        """Only the picked documents; None where they are all that hold a word, or too many to be named, or metadata filters decide."""
+        if self.filters is not None or len(self.documents) >= len(self.scores.documents) or len(self.documents) > _MOST_NAMED:
             return None
         return MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", operator=FilterOperator.IN, value=list(self.documents))])
 

@@ -84,8 +84,9 @@ def test_without_a_verdict_nothing_changes():
 def test_documents_are_picked_until_they_hold_enough():
     scores = {f"d{number}": float(10 - number) for number in range(10)}
     sizes = dict.fromkeys(scores, 100)
-    assert list(pick_documents(scores, sizes, least=2, enough=1)) == ["d0", "d1"]
-    assert list(pick_documents(scores, sizes, least=1, enough=350)) == ["d0", "d1", "d2", "d3"]
+    assert list(pick_documents(scores, sizes, least=2, enough=1)) == ["d0", "d1", "d2"]  # 8 of 10 is close
+    assert list(pick_documents(scores, sizes, least=4, enough=1)) == ["d0", "d1", "d2", "d3"]
+    assert list(pick_documents(scores, sizes, least=1, enough=450)) == ["d0", "d1", "d2", "d3", "d4"]
     assert len(pick_documents(scores, {}, least=1, enough=1)) == 10
     assert pick_documents({"a": 0.0}, {}) == {}
     assert pick_documents({"b": 2.0, "a": 2.0}, {}) == {"a": 1.0, "b": 1.0}
