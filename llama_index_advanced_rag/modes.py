@@ -14,6 +14,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.ranking.fusion import FusionMode
+from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
@@ -82,6 +83,11 @@ def _hierarchical(
     return HierarchicalRetriever(_hybrid(index), nodes=index.corpus, units=units, summaries=summaries or None, **options)
 
 
+def _anchor(index: SearchedIndex, *, embeddings: bool = True, **options: Any) -> TracedRetriever:
+    dense = _dense(index) if embeddings else None
+    return AnchorRetriever(_lexical(index), units=index.units(), nodes=index.corpus, dense=dense, **options)
+
+
 class BuiltMode(NamedTuple):
     """A mode that this version runs: the class whose options it takes, what makes the retriever, and options of this."""
 
@@ -95,9 +101,10 @@ BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
     RetrievalMode.DENSE: BuiltMode(DenseRetriever, _dense),
     RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
     RetrievalMode.HIERARCHICAL: BuiltMode(HierarchicalRetriever, _hierarchical, frozenset({"tree", "llm"})),
+    RetrievalMode.ANCHOR: BuiltMode(AnchorRetriever, _anchor, frozenset({"embeddings"})),
 }
 AVAILABLE_MODES = tuple(BUILT_MODES)
-_GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model")
+_GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense")
 
 
 def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
@@ -115,6 +122,14 @@ def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:
     if known not in BUILT_MODES:
         raise ModeNotAvailableError(f"The retrieval mode {known.value!r} is not built yet. This version runs: {available}.")
     return known
+
+
+def takes_llm(mode: "RetrievalMode | str", options: Mapping[str, Any]) -> bool:
+    """Whether the retriever of a mode asks an LLM under these options, and so wants the index's own where none is given."""
+    known = checked_mode(mode)
+    if known is RetrievalMode.HIERARCHICAL:
+        return bool(options.get("summaries") or options.get("tree"))
+    return known is RetrievalMode.ANCHOR or "num_queries" in options
 
 
 def mode_options(mode: "RetrievalMode | str") -> set[str]:

@@ -11,7 +11,7 @@ from llama_index_advanced_rag._choices import parse_choice
 from llama_index_advanced_rag.call_arguments import accepted_names, share_out
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.maintained import MaintainedIndex
-from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options
+from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options, takes_llm
 from llama_index_advanced_rag.postprocessors.cut_blocks import CutBlockCompletion
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
@@ -43,17 +43,19 @@ class SearchableIndex(MaintainedIndex):
         """A retriever over this index.
 
         Args:
-            mode: how to search; "hybrid" fuses the scores of dense and lexical search.
+            mode: how to search: "lexical" (BM25), "dense", "hybrid" (the scores of both, fused), "hierarchical" (documents and sections choose, see
+                `HierarchicalRetriever`) or "anchor" (lines and headings, see `AnchorRetriever`).
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
-            **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid). The queries of
-                `num_queries` are written by the index's LLM unless `llm` is given.
+            **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid); for "hierarchical" also
+                `summaries=True` and `tree=True`, for "anchor" `embeddings=False`. What asks an LLM (the queries of `num_queries`, summaries, the
+                arbiter of "anchor") asks the index's own, which is None unless one was given; `llm=` gives another one, or None.
 
         Raises:
             ModeNotAvailableError: this version cannot run the mode.
             UnknownArgumentError: an argument that the retriever does not take.
         """
-        if "num_queries" in kwargs:
+        if takes_llm(mode, kwargs):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
@@ -96,7 +98,7 @@ class SearchableIndex(MaintainedIndex):
         """
         engine, retriever = share_out(kwargs, {"the query engine": _ENGINE_OPTIONS, "the retriever": mode_options(retriever_mode)})
         chosen = self._chosen_llm(llm)
-        if "num_queries" in retriever:
+        if takes_llm(retriever_mode, retriever):
             retriever.setdefault("llm", chosen)
         retriever.setdefault("similarity_top_k", ENGINE_TOP_K)
         if complete_blocks:
