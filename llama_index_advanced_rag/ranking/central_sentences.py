@@ -15,7 +15,7 @@ LEAD = 3.0
 """How much more often than a late sentence the walk starts anew at the first one."""
 
 NEAR_DUPLICATE = 0.7
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.3
 """A sentence less central than this share of the average does not fill up what is left."""
 
 _ROUNDS = 50
@@ -35,7 +35,7 @@ def central_sentences(
 ) -> list[int]:
     """The most central sentences that together fit a number of tokens, none of them said twice.
 
-    Best first, a sentence is taken when it fits into what is left and is no near-duplicate of one taken before; sentences less than half as
+    Best first, a sentence is taken when it fits into what is left and is no near-duplicate of one taken before; sentences less than a third as
     central as the average are left out. Time is linear in the number of terms, for each sentence taken.
 
     Args:
