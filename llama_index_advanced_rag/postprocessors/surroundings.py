@@ -144,10 +144,22 @@ def _strips(document: str | None, nodes: dict[str, BaseNode], sections: Mapping[
     by_offset = None if document is None else chains_by_offset(list(pieces.values()), links)
     if by_offset is not None:
         return [join_pieces(chain, complete=whole.keys().isdisjoint(piece.node_id for piece in chain)) for chain in by_offset]
-    strips = nested_strips([pieces[node_id] for node_id in whole], [pieces[node_id] for node_id in nodes if node_id in sections])
+    above = {node_id: _above(node, {**nodes, **whole}) for node_id, node in nodes.items()}
+    outer = dict.fromkeys([*whole, *(node_id for ids in above.values() for node_id in ids)])
+    strips = nested_strips([pieces[node_id] for node_id in outer], [pieces[node_id] for node_id, ids in above.items() if ids and node_id not in outer])
     held = {node_id for strip in strips for node_id in strip.spans}
     chains = chains_by_links([node_id for node_id in nodes if node_id not in held], [link for link in links if held.isdisjoint(link)])
     return strips + [join_pieces([pieces[node_id]._replace(start=None) for node_id in chain]) for chain in chains]
+
+
+def _above(node: BaseNode, nodes: Mapping[str, BaseNode]) -> list[str]:
+    """Ids of the parent, its parent and so on, as far as they are among the nodes; circles end."""
+    above: list[str] = []
+    parent = related_id(node, _UP)
+    while parent is not None and parent in nodes and parent not in above and parent != node.node_id:
+        above.append(parent)
+        parent = related_id(nodes[parent], _UP)
+    return above
 
 
 def nested_strips(sections: Sequence[Piece], parts: Sequence[Piece]) -> list[Strip]:

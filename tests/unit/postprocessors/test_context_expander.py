@@ -202,6 +202,15 @@ def test_a_section_inside_another_one_is_not_repeated(offsets):
     assert trace.children[0].evidence[0].details["hits"] == 2
 
 
+@pytest.mark.parametrize("mode", ["sentences", "neighbours"])
+@pytest.mark.parametrize("offsets", [True, False])
+def test_a_section_and_its_part_become_one(mode, offsets):
+    nodes = with_section(chunks(document()))
+    nodes = nodes if offsets else without_offsets(nodes)
+    (result,) = expand(nodes, [hit(nodes[-1], 0.9), hit(nodes[3], 0.5)], mode=mode)
+    assert (result.node_id, result.text) == ("section", nodes[-1].text)
+
+
 def test_the_trace_says_when_it_is_the_whole_section():
     nodes = with_section(chunks(document()))
     with capture_trace() as trace:
