@@ -7,11 +7,12 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.postprocessors.strips import Piece, Segment, Strip, agrees, join_pieces
-from llama_index_advanced_rag.retrievers.merging import related_id
+from llama_index_advanced_rag.retrievers.merging import child_ids, related_id
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 
 _BEFORE, _AFTER, _UP = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.PARENT
+_SURE_CHARS = 60  # a text of so many characters is not found inside a section by chance
 Gain = Callable[[str], int]
 
 
@@ -145,8 +146,10 @@ def _strips(document: str | None, nodes: dict[str, BaseNode], sections: Mapping[
     if by_offset is not None:
         return [join_pieces(chain, complete=whole.keys().isdisjoint(piece.node_id for piece in chain)) for chain in by_offset]
     above = {node_id: _above(node, {**nodes, **whole}) for node_id, node in nodes.items()}
-    outer = dict.fromkeys([*whole, *(node_id for ids in above.values() for node_id in ids)])
-    strips = nested_strips([pieces[node_id] for node_id in outer], [pieces[node_id] for node_id, ids in above.items() if ids and node_id not in outer])
+    outer = dict.fromkeys([*whole, *(node_id for ids in above.values() for node_id in ids), *(node_id for node_id, node in nodes.items() if child_ids(node))])
+    inner = [node_id for node_id, ids in above.items() if node_id not in outer and (ids or len(pieces[node_id].text) >= _SURE_CHARS)]
+    strips = nested_strips([pieces[node_id] for node_id in outer], [pieces[node_id] for node_id in inner])
+    strips = [strip for strip in strips if len(strip.spans) > 1 or not whole.keys().isdisjoint(strip.spans)]
     held = {node_id for strip in strips for node_id in strip.spans}
     chains = chains_by_links([node_id for node_id in nodes if node_id not in held], [link for link in links if held.isdisjoint(link)])
     return strips + [join_pieces([pieces[node_id]._replace(start=None) for node_id in chain]) for chain in chains]
