@@ -29,7 +29,7 @@ class ChosenUnit(BaseModel):
     """A part that the arbiter names."""
 
     number: int
-    reason: str = ""
+    reason: str | None = None
 
 
 class Verdict(BaseModel):
@@ -161,7 +161,7 @@ def _entries(verdict: Verdict, outline: NumberedOutline, max_units: int) -> Chos
     """The entries that were named, those that do not exist reported and left out."""
     reasons: dict[int, str] = {}
     for unit in verdict.units:
-        reasons.setdefault(unit.number, " ".join(unit.reason.split())[:_REASON_CHARS])
+        reasons.setdefault(unit.number, " ".join((unit.reason or "").split())[:_REASON_CHARS])
     unknown = [number for number in reasons if not 1 <= number <= len(outline.entries)]
     if unknown:
         report("warning", f"The arbiter named numbers {unknown[:10]!r}, which the outline of {len(outline.entries)} entries does not have. They were left out.")

@@ -138,7 +138,7 @@ def _without_running_lines(passages: Sequence[Passage]) -> list[Passage]:
 def gather_candidates(
     passages: Iterable[Passage], titles: Iterable[int], table: UnitTable, keywords: Keywords, *, documents: Mapping[str, float], embedded: bool
 ) -> list[Candidate]:
-    """The regions that were hit, best first.
+    """The regions that were hit, best first; the last of a list of embeddings, which nothing else speaks for, has no score and is left out.
 
     Args:
         passages: what was found.
@@ -162,7 +162,7 @@ def gather_candidates(
         for key, region in regions.items()
     }
     ranked = rank_regions({key: one.signals for key, one in candidates.items()}, {key: region.tie for key, region in regions.items()})
-    return [replace(candidates[key], score=score) for key, score in ranked]
+    return [replace(candidates[key], score=score) for key, score in ranked if score > 0]
 
 
 class _Headings:

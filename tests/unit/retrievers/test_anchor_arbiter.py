@@ -38,7 +38,7 @@ def asked(answers, *, max_units: int = 5, **limits):
         f"```json\n{GOOD}\n```",
         f"Here you are:\n{GOOD}\nI hope this helps.",
         f'{{thinking}} {{"plan": 1}} {GOOD}',
-        '{"units": [{"number": "2", "reason": "It says so.", "page": 4}, {"number": 1, "reason": ""}], "comment": "none"}',
+        '{"units": [{"number": "2", "reason": "It says so.", "page": 4}, {"number": 1, "reason": null}], "comment": "none"}',
     ],
 )
 def test_what_stands_around_the_json_does_not_matter(answer):
