@@ -165,7 +165,7 @@ def _is_above(region: Region, other: Region) -> bool:
 
 def _title(one: Candidate) -> str:
     region = one.region
-    title = region.title or next((line.text for line in one.best_lines(1)), "") or _beginning(one)
+    title = region.title or next((line.text for line in one.best_lines(1)), "") or _beginning(one).strip() or region.name
     return inert(title, _TITLE_CHARS) + (f" (p. {inert(region.page, 20)})" if region.page and region.kind != "page" else "")
 
 
@@ -177,5 +177,6 @@ def _candidate_lines(one: Candidate, number: int) -> list[str]:
     lines = [f"- {inert(line.text, _LINE_CHARS)}" + (f" (p. {inert(line.page, 20)})" if line.page else "") for line in one.best_lines(_LINES)]
     if not lines and one.passages:
         best = max(one.passages, key=lambda passage: passage.anchor)
-        lines = [f"- {inert(best.node.get_content(metadata_mode=MetadataMode.NONE)[: 2 * _LINE_CHARS], _LINE_CHARS)}"]
+        beginning = inert(best.node.get_content(metadata_mode=MetadataMode.NONE), _LINE_CHARS)
+        lines = [f"- {beginning}"] if beginning else []
     return [f"[{number}] {_title(one)}", *lines]

@@ -87,7 +87,8 @@ def region_of(node: BaseNode, table: UnitTable) -> Region:
     if page is not None:
         first = _SEVERAL.sub(r"\1", page)
         return Region(f"{ref_doc_id}\0page {first}", "page", ref_doc_id, "", f"page {first}", 1, start, first, None)
-    return Region(node.node_id, "chunk", ref_doc_id, "", "", 1, start, None, None)
+    key = f"{node.node_id}\0"  # a node without a document is a document too, of this id
+    return Region(key, "chunk", ref_doc_id, "", "", 1, start, None, None)
 
 
 def _is_path_of(path: str, unit: Unit) -> bool:

@@ -7,7 +7,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable
 from llama_index_advanced_rag.retrievers.anchor_lines import Keywords, heading_words, read_lines
-from llama_index_advanced_rag.retrievers.anchor_regions import region_of
+from llama_index_advanced_rag.retrievers.anchor_regions import region_of, region_of_unit
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
@@ -45,8 +45,10 @@ def test_without_a_section_the_page_is_the_region(label, name):
 
 
 def test_a_node_of_no_known_document_is_a_region_of_its_own():
-    region = region_of(TextNode(id_="n", text="x"), UnitTable())
-    assert (region.key, region.kind, region.name) == ("n", "chunk", "passage")
+    node = TextNode(id_="n", text="x")
+    region = region_of(node, UnitTable())
+    assert (region.kind, region.name, region.ref_doc_id) == ("chunk", "passage", "n")
+    assert region.key != region_of_unit(UnitTable.from_nodes([node]), 0).key
 
 
 def lexical(*texts: str, language: str = "auto") -> LexicalRetriever:
