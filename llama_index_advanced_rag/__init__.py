@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llama_index_advanced_rag.index import CorpusIndex
     from llama_index_advanced_rag.modes import RetrievalMode
+    from llama_index_advanced_rag.postprocessors.context_expander import ContextExpander
     from llama_index_advanced_rag.postprocessors.cross_encoder import CrossEncoderRerank
     from llama_index_advanced_rag.postprocessors.lost_in_the_middle import LostInTheMiddleReorder
     from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
+    from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
+    from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
     from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
     from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
     from llama_index_advanced_rag.stores.flat_vector_store import FlatVectorStore
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AnchorRetriever": "retrievers.anchor",
+    "ContextExpander": "postprocessors.context_expander",
     "CorpusIndex": "index",
     "CrossEncoderRerank": "postprocessors.cross_encoder",
     "FlatVectorStore": "stores.flat_vector_store",
     "GroundedQueryEngine": "query_engines.grounded",
+    "HierarchicalRetriever": "retrievers.hierarchical",
     "HybridRetriever": "retrievers.hybrid",
     "LexicalRetriever": "retrievers.lexical",
     "LostInTheMiddleReorder": "postprocessors.lost_in_the_middle",
@@ -38,10 +44,13 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnchorRetriever",
+    "ContextExpander",
     "CorpusIndex",
     "CrossEncoderRerank",
     "FlatVectorStore",
     "GroundedQueryEngine",
+    "HierarchicalRetriever",
     "HybridRetriever",
     "LexicalRetriever",
     "LostInTheMiddleReorder",
