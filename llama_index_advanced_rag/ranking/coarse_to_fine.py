@@ -52,10 +52,11 @@ def choose_documents(
 def _best_of_many(
     scores: NDArray[np.float64], held: NDArray[np.intp], n_passages: NDArray[np.int64], min_documents: int, min_passages: int
 ) -> NDArray[np.intp]:
-    """The best documents in order, at least one more than are needed, without sorting all of them."""
+    """The best documents in order, equal ones as they come, at least one more than are needed, without sorting all of them."""
     size = _PRESORTED
     while size < len(held):
-        best = held[np.argpartition(-scores[held], size)[:size]]
+        least = np.partition(scores[held], -size)[-size]
+        best = held[scores[held] >= least]  # all that are equal, so that the first of them are taken
         if size > min_documents and int(n_passages[best].sum()) > min_passages:
             return best[np.argsort(-scores[best], kind="stable")]
         size *= 4

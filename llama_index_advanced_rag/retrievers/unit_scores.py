@@ -140,15 +140,14 @@ class _CorpusUnits:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._lock = CopyableLock()
-        self._version: object = None
+        self._state: RowState | None = None
         self._indexed: _Indexed | None = None
 
     def __call__(self) -> _Indexed:
         with self._lock:
-            state = self._corpus.state()
-            version = (state.generation, state.n_rows, state.n_alive)
-            if self._indexed is None or self._version != version:
-                self._indexed, self._version = self._read(state), version
+            state = self._corpus.state()  # another one after each commit, also after one that changed sections or empty documents only
+            if self._indexed is None or self._state is not state:
+                self._indexed, self._state = self._read(state), state
             return self._indexed
 
     def _read(self, state: RowState) -> _Indexed:
