@@ -18,7 +18,7 @@ from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEng
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
-from llama_index_advanced_rag.storage_view import SUMMARY_FILE
+from llama_index_advanced_rag.storage_view import SUMMARY_FILE, open_summaries
 from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 
 ENGINE_TOP_K = 20
@@ -69,9 +69,9 @@ class SearchableIndex(MaintainedIndex):
         return self._units
 
     def _store_of_summaries(self) -> SQLiteKVStore | None:
-        """The file beside the index in which summaries are kept; None in memory, and where nothing may be written."""
-        if self._summary_store is None and self._folder is not None and not self._read_only:
-            self._summary_store = SQLiteKVStore(self._folder / SUMMARY_FILE)
+        """The file beside the index in which summaries are kept; None in memory, and where there is none yet and none may be made."""
+        if self._summary_store is None and self._folder is not None and (not self._read_only or (self._folder / SUMMARY_FILE).exists()):
+            self._summary_store = open_summaries(self._folder, read_only=self._read_only)
         return self._summary_store
 
     def close(self) -> None:

@@ -8,12 +8,15 @@ from llama_index.core.data_structs.data_structs import IndexDict
 from llama_index.core.storage.storage_context import StorageContext
 
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.errors import AdvancedRagError, ConfigurationError, IndexNotFoundError, StorageError
+from llama_index_advanced_rag.errors import AdvancedRagError, ConfigurationError, IndexFormatError, IndexNotFoundError, StorageError
 from llama_index_advanced_rag.stores.rows.row_generation import ARRAY_FILE
 from llama_index_advanced_rag.stores.sqlite.database import FILE_NAME, CorpusDatabase
+from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
+from llama_index_advanced_rag.trace import report
 
 _SIGNPOST = "this folder holds a CorpusIndex: open it with CorpusIndex.load(persist_dir), not with load_index_from_storage"
 SUMMARY_FILE = "summaries.sqlite"
+_DATABASE_ENDINGS = ("", "-wal", "-shm")
 _SIGNPOST_FILES = ("docstore.json", "index_store.json")
 _NO_NODES = "{}"
 _STRUCT = "index_struct"
@@ -152,10 +155,27 @@ def write_signposts(folder: Path) -> None:
         raise StorageError(f"The folder {str(folder)!r} could not be written: {error.strerror}. Free some space or check its permissions.") from error
 
 
+def open_summaries(folder: Path, *, read_only: bool) -> SQLiteKVStore | None:
+    """The file of the summaries, which all can be made again: one that cannot be read is reported, and replaced unless `read_only`.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    try:
+        return SQLiteKVStore(folder / SUMMARY_FILE, read_only=read_only)
+    except IndexFormatError as error:
+        report("warning", f"The kept summaries cannot be read and are made anew: {error}")
+    if read_only:
+        return None
+    for ending in _DATABASE_ENDINGS:
+        (folder / f"{SUMMARY_FILE}{ending}").unlink(missing_ok=True)
+    return SQLiteKVStore(folder / SUMMARY_FILE)
+
+
 def remove_index(folder: Path) -> None:
     """Delete the files of an index from a folder, and the folder if nothing else is in it."""
     arrays = [path.name for path in folder.iterdir() if ARRAY_FILE.fullmatch(path.name)]
-    databases = [f"{name}{ending}" for name in (FILE_NAME, SUMMARY_FILE) for ending in ("", "-wal", "-shm")]
+    databases = [f"{name}{ending}" for name in (FILE_NAME, SUMMARY_FILE) for ending in _DATABASE_ENDINGS]
     for name in (*databases, *_SIGNPOST_FILES, *arrays):
         (folder / name).unlink(missing_ok=True)
     if not any(folder.iterdir()):

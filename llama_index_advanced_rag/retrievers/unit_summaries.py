@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle
+from llama_index.core.schema import BaseNode, MetadataMode, QueryBundle, TextNode
 from llama_index.core.storage.kvstore.types import BaseKVStore
 
 from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
-from llama_index_advanced_rag.errors import IndexFormatError
+from llama_index_advanced_rag.errors import IndexFormatError, StorageError
+from llama_index_advanced_rag.hierarchy.keys import SECTION_PATH
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
-from llama_index_advanced_rag.hierarchy.summary_node import UnitText
+from llama_index_advanced_rag.hierarchy.summary_node import TITLE, UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
 from llama_index_advanced_rag.hierarchy.units import Unit, UnitTable
 from llama_index_advanced_rag.ranking.tree_search import TreeSearch
@@ -37,7 +38,8 @@ class UnitSummaries:
         embed_model: embeds summaries and questions.
         summarizer: writes the summaries; None takes sentences of the texts.
         tree: cluster the summaries and summarise the clusters, level by level (RAPTOR).
-        store: keeps the tree; None = in memory only.
+        store: keeps the tree; None = in memory only. What it holds and cannot be read is reported and made anew; one opened with
+            `read_only=True` is only read.
         top_k: units that a question may find.
         search: "collapsed" or "top_down", see `SummaryTree.search`.
         show_progress: draw a progress bar while summaries are made.
@@ -95,20 +97,30 @@ class UnitSummaries:
             done = self._tree.update(_unit_texts(table, self._nodes), show_progress=self._show_progress)
             self._made_for = table
             if self._store is not None and (done.summarised or done.embedded or done.removed):
-                self._store.put(_KEY, self._tree.to_dict(), collection=_COLLECTION)
+                self._keep(self._store)
 
     def nodes(self, scores: Mapping[str, float]) -> list[BaseNode]:
-        """The summaries of these units as nodes."""
-        return [node for node in self._tree.nodes() if node.node_id in scores]
+        """The summaries of these units as nodes; filters see the metadata of the unit itself."""
+        found = [node for node in self._tree.nodes() if node.node_id in scores]
+        units = {unit.node_id: unit for unit in self._nodes.get_nodes([node.node_id for node in found])}
+        return [_with_metadata_of(units[node.node_id], node) for node in found if node.node_id in units]
 
     def _load(self) -> None:
-        data: Any = None if self._store is None else self._store.get(_KEY, collection=_COLLECTION)
-        if data is None:
+        try:
+            data: Any = None if self._store is None else self._store.get(_KEY, collection=_COLLECTION)
+            if data is not None:
+                self._tree = SummaryTree.from_dict(data, self._tree.summarizer, embed_model=self._embed_model, tree=self._clusters)
+        except (IndexFormatError, StorageError) as error:
+            report("warning", f"The kept summaries cannot be read and are made anew: {error}")
+
+    def _keep(self, store: BaseKVStore) -> None:
+        """Write the tree; a disk that refuses does not cost the answer."""
+        if getattr(store, "read_only", False):
             return
         try:
-            self._tree = SummaryTree.from_dict(data, self._tree.summarizer, embed_model=self._embed_model, tree=self._clusters)
-        except IndexFormatError as error:
-            report("warning", f"The kept summaries cannot be read and are made anew: {error}")
+            store.put(_KEY, self._tree.to_dict(), collection=_COLLECTION)
+        except (IndexFormatError, StorageError) as error:
+            report("warning", f"The summaries could not be kept for the next process: {error}")
 
 
 def _unit_texts(table: UnitTable, nodes: NodeSource) -> list[UnitText]:
@@ -123,3 +135,15 @@ def _unit_texts(table: UnitTable, nodes: NodeSource) -> list[UnitText]:
 
 def _text_of(unit: Unit, node: BaseNode) -> UnitText:
     return UnitText(unit.unit_id, unit.ref_doc_id, unit.path or unit.title, unit.level, node.get_content(metadata_mode=MetadataMode.NONE))
+
+
+def _with_metadata_of(unit: BaseNode, summary: TextNode) -> TextNode:
+    """The summary with the metadata of its unit, which win; of these only the title and the section are shown with the text."""
+    hidden = [name for name in unit.metadata if name not in (TITLE, SECTION_PATH)]
+    return summary.model_copy(
+        update={
+            "metadata": {**summary.metadata, **unit.metadata},
+            "excluded_embed_metadata_keys": [*summary.excluded_embed_metadata_keys, *hidden],
+            "excluded_llm_metadata_keys": [*summary.excluded_llm_metadata_keys, *hidden],
+        }
+    )
