@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.ranking.anchors import LEAST_DOCUMENTS, pick_documents
@@ -50,7 +50,7 @@ class Scope:
         """Only the picked documents; None where they are all that hold a word, or too many to be named, or metadata filters decide."""
         if self.filters is not None or len(self.documents) >= len(self.scores.documents) or len(self.documents) > _MOST_NAMED:
             return None
-        return MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", operator=FilterOperator.IN, value=list(self.documents))])
+        return self.scores.only(self.documents)
 
     def narrowed(self, found: Sequence[BaseNode], *, with_outline: bool) -> "Scope":
         """The scope once passages are known: with metadata filters only what holds one of them, or matches itself.

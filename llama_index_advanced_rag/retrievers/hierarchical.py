@@ -20,7 +20,7 @@ from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.children import named
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
 from llama_index_advanced_rag.retrievers.merging import Nodes, ParentMerger, node_source_of
-from llama_index_advanced_rag.retrievers.placing import Chosen, Placing, within
+from llama_index_advanced_rag.retrievers.placing import Chosen, Placing
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.trace import current_trace
@@ -175,7 +175,7 @@ class HierarchicalRetriever(TracedRetriever):
             return self._retriever
         if self._strategy is HierarchyStrategy.TOP_DOWN:
             wanted = max(self._candidates, self._similarity_top_k)
-            return self._retriever.with_top_k(wanted).with_filters(within(self._filters, chosen.documents))
+            return self._retriever.with_top_k(wanted).with_filters(chosen.within(self._filters))
         return self._retriever.with_top_k(self._similarity_top_k).with_filters(self._filters)
 
     def _arranged(self, chosen: Chosen, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore
-from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
@@ -50,6 +50,13 @@ class Chosen:
         if self.scores is None:
             return {}
         return self.scores.choose_documents(self._by_summary, min_documents=self.min_documents, min_passages=self.min_passages)
+
+    def within(self, filters: MetadataFilters | None) -> MetadataFilters | None:
+        """The filters, and those that let only the chosen documents through; none chosen = no more filter."""
+        if self.scores is None or not self.documents:
+            return filters
+        only = self.scores.only(self.documents)
+        return only if filters is None else MetadataFilters(filters=[filters, *only.filters] if only.condition == FilterCondition.AND else [filters, only])
 
     def sections(self, nodes: Sequence[BaseNode]) -> list[tuple[float, str | None]]:
         """For each passage the share of the best section it stands in, relative to the best of all, and that section's path."""
@@ -148,14 +155,6 @@ class Placing:
             parts += [f"section {path!r} ({share:.2f})"] if path else []
             found.append(Evidence(hit.node_id, stage, rank, hit.score, ", ".join(parts), details))
         return found
-
-
-def within(filters: MetadataFilters | None, documents: Mapping[str, float]) -> MetadataFilters | None:
-    """The filters, and one more that lets only these documents through; no documents = no more filter."""
-    if not documents:
-        return filters
-    only = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
-    return MetadataFilters(filters=[only] if filters is None else [filters, only], condition=FilterCondition.AND)
 
 
 def _matching(hits: Sequence[NodeWithScore], filters: MetadataFilters | None) -> list[NodeWithScore]:

@@ -1,14 +1,14 @@
 """Which documents and sections a question is about, by their words and their titles."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag._concurrency import CopyableLock
@@ -35,12 +35,14 @@ class UnitScores:
         units: (n_units,) BM25 of the unit's whole text plus BM25 of its title (of a section: its heading path), >= 0, higher is better.
         titles: (n_units,) the second part alone.
         n_passages: (n_units,) passages in each unit that may be returned.
+        loose: passages that have no document, and so count as documents.
     """
 
     table: UnitTable
     units: NDArray[np.float64]
     titles: NDArray[np.float64]
     n_passages: NDArray[np.int64]
+    loose: frozenset[str] = frozenset()
 
     def choose_documents(
         self, more: NDArray[np.float64] | None = None, *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES
@@ -65,6 +67,14 @@ class UnitScores:
         places = np.flatnonzero((self.table.parents < 0) & (self.units > 0)).tolist()
         return {self.table.units[place].ref_doc_id: float(self.units[place]) for place in places}
 
+    def only(self, documents: Collection[str]) -> MetadataFilters:
+        """Filters that let passages of these documents through; if one of them is a loose passage, all loose ones."""
+        named = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
+        if self.loose.isdisjoint(documents):
+            return MetadataFilters(filters=[named])
+        nameless = MetadataFilter(key="ref_doc_id", value=None, operator=FilterOperator.IS_EMPTY)
+        return MetadataFilters(filters=[named, nameless], condition=FilterCondition.OR)
+
 
 @dataclass(frozen=True, eq=False)
 class _Indexed:
@@ -75,6 +85,7 @@ class _Indexed:
     view: PostingsView
     mask: Callable[[MetadataFilters], Mask]
     titles: tuple[tuple[NDArray[np.intp], PostingsStore], ...]  # of documents, of sections: their places, their titles
+    loose: frozenset[str]
 
 
 class UnitScorer:
@@ -131,7 +142,8 @@ class UnitScorer:
         for places, store in indexed.titles:
             titles[places] = store.scores(groups)
         units = score_units(indexed.tree, indexed.view.matches(groups)) + titles
-        return UnitScores(indexed.table, units, titles, indexed.tree.count(None if filters is None or not filters.filters else indexed.mask(filters)))
+        n_passages = indexed.tree.count(None if filters is None or not filters.filters else indexed.mask(filters))
+        return UnitScores(indexed.table, units, titles, n_passages, indexed.loose)
 
 
 class _CorpusUnits:
@@ -158,7 +170,12 @@ class _CorpusUnits:
         units = np.array([_place(table, passage.parent_id, passage.ref_doc_id) for passage in outline.passages], dtype=np.int32)
         held = np.isin(rows, state.row_ids)  # another process may have committed since the state
         unit_of[np.searchsorted(state.row_ids, rows[held])] = units[held]
-        return _indexed(table, unit_of, state.postings, self._corpus.analyzer, lambda filters: state.columns.mask(filters, state.n_rows))
+        tree, loose = (
+            UnitTree(unit_of, table.parents, state.postings.lengths),
+            frozenset({one.ref_doc_id for one in outline.passages} - outline.documents.keys()),
+        )
+        titles = _title_stores(table, self._corpus.analyzer)
+        return _Indexed(table, tree, state.postings, lambda filters: state.columns.mask(filters, state.n_rows), titles, loose)
 
 
 def _place(table: UnitTable, parent_id: str | None, ref_doc_id: str) -> int:
@@ -186,14 +203,18 @@ def _of_nodes(nodes: Sequence[BaseNode], analyzer: TextAnalyzer) -> _Indexed:
     store.add([node.node_id for node in leaves], [node.get_content(metadata_mode=MetadataMode.EMBED) for node in leaves])
     unit_of = np.array([_place(table, None if node.parent_node is None else node.parent_node.node_id, document_of(node)) for node in leaves], dtype=np.int32)
     metadata = [filterable_metadata(node) for node in leaves]
-    return _indexed(table, unit_of, store.view(), analyzer, lambda filters: np.array([metadata_matches(item, filters) for item in metadata], dtype=bool))
+    view, loose = store.view(), frozenset(node.node_id for node in leaves if node.ref_doc_id is None)
+
+    def mask(filters: MetadataFilters) -> Mask:
+        return np.array([metadata_matches(item, filters) for item in metadata], dtype=bool)
+
+    return _Indexed(table, UnitTree(unit_of, table.parents, view.lengths), view, mask, _title_stores(table, analyzer), loose)
 
 
-def _indexed(table: UnitTable, unit_of: NDArray[np.int32], view: PostingsView, analyzer: TextAnalyzer, mask: Callable[[MetadataFilters], Mask]) -> _Indexed:
-    tree = UnitTree(unit_of, table.parents, view.lengths)
+def _title_stores(table: UnitTable, analyzer: TextAnalyzer) -> tuple[tuple[NDArray[np.intp], PostingsStore], ...]:
     documents, sections = np.flatnonzero(table.parents < 0), np.flatnonzero(table.parents >= 0)
     kinds = ((documents, [table.units[place].title for place in documents]), (sections, [table.units[place].path for place in sections]))
-    return _Indexed(table, tree, view, mask, tuple((places, _title_store(texts, analyzer)) for places, texts in kinds))
+    return tuple((places, _title_store(texts, analyzer)) for places, texts in kinds)
 
 
 def _title_store(texts: Sequence[str], analyzer: TextAnalyzer) -> PostingsStore:

@@ -7,8 +7,9 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
-from llama_index_advanced_rag.retrievers.placing import Chosen, Placing, within
+from llama_index_advanced_rag.retrievers.placing import Chosen, Placing
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.stores.filters.metadata_filters import metadata_matches
 
 PLACING = Placing.checked(document_weight=0.5, section_weight=0.5)
 RED = MetadataFilters(filters=[MetadataFilter(key="colour", value="red")])
@@ -145,17 +146,27 @@ def test_the_reasons_name_document_and_section() -> None:
 
 
 def test_documents_become_one_more_filter() -> None:
-    assert within(RED, {}) is RED
-    assert within(None, {}) is None
-    both = within(RED, {"fox.md": 1.0, "hen.md": 0.5})
-    assert both is not None
-    assert both.condition == FilterCondition.AND
-    assert both.filters[0] is RED
-    only = within(None, {"fox.md": 1.0})
+    assert Chosen().within(RED) is RED
+    assert chosen("zzz").within(None) is None
+    only = chosen("dens").within(None)
     assert only is not None
     assert [(part.key, part.operator, part.value) for part in only.filters if isinstance(part, MetadataFilter)] == [
         ("ref_doc_id", FilterOperator.IN, ["fox.md"])
     ]
+    both = chosen("dens").within(RED)
+    assert both is not None
+    assert both.condition == FilterCondition.AND
+    assert both.filters == [RED, *only.filters]
+
+
+def test_passages_without_a_document_get_through_with_any_of_them() -> None:
+    scores = UnitScorer.of_nodes([*corpus(), TextNode(id_="loose", text="A loose whale.")], language="en").scores
+    assert Chosen(scores("dens")).within(None) == chosen("dens").within(None)
+    loose = Chosen(scores("whale")).within(RED)
+    assert loose is not None
+    assert metadata_matches({"colour": "red"}, loose)
+    assert not metadata_matches({}, loose)
+    assert not metadata_matches({"colour": "red", "ref_doc_id": "fox.md"}, loose)
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), True])
