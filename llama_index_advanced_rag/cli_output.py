@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 Facts = dict[str, Any]
 AROUND = 200
 MOST_LINES = 20
+_MEANING = {
+    "nodes": "passages, which are searched",
+    "outline_nodes": "documents and sections, which hold the passages",
+    "text_bytes": "text of the documents",
+    "record_bytes": "documents, sections and passages in corpus.sqlite, text included",
+}
 
 
 def update_facts(update: "FolderUpdate") -> Facts:
@@ -61,6 +67,7 @@ def node_facts(node: "NodeWithScore") -> Facts:
         "file": node.node.ref_doc_id or "",
         "title": str(metadata.get("title") or ""),
         "page": str(metadata.get("page_label") or ""),
+        "section": str(metadata.get("section_path") or ""),
         "score": None if node.score is None else float(node.score),
         "text": node.node.get_content(),
     }
@@ -98,20 +105,24 @@ def _citation_facts(citation: Mapping[str, Any]) -> Facts:
 
 def print_sources(console: Console, facts: Mapping[str, Any]) -> None:
     """The citations with file, page and score, each passage highlighted in the text around it; those of one node in one block."""
-    texts = {source["node_id"]: source["text"] for source in facts["sources"]}
+    sources = {source["node_id"]: source for source in facts["sources"]}
     if facts["citations"]:
         console.print(Text("\nSources", style="bold"))
     for node_id, group in groupby(facts["citations"], key=lambda citation: citation["node_id"]):
         citations = list(group)
-        console.print(Text("".join(f"[{citation['number']}]" for citation in citations) + " ", style="bold cyan") + _place(citations[0]))
+        console.print(
+            Text("".join(f"[{citation['number']}]" for citation in citations) + " ", style="bold cyan")
+            + _place({**citations[0], "section": sources[node_id]["section"]})
+        )
         spans = sorted((citation["start"], citation["end"]) for citation in citations)
-        console.print(_indented(console, _passage(console, texts[node_id], spans)))
+        console.print(_indented(console, _passage(console, sources[node_id]["text"], spans)))
 
 
 def _place(facts: Mapping[str, Any]) -> Text:
     page = f", page {facts['page']}" if facts["page"] else ""
     score = "" if facts["score"] is None else f"  (score {facts['score']:.4f})"
-    return Text(f"{facts['file'] or facts['title'] or facts['node_id']}{page}", style="bold") + Text(score, style="dim")
+    section = f"  {facts['section']}" if facts["section"] else ""
+    return Text(f"{facts['file'] or facts['title'] or facts['node_id']}{page}", style="bold") + Text(score + section, style="dim")
 
 
 def _passage(console: Console, text: str, spans: Sequence[tuple[int, int]]) -> Text:
@@ -175,8 +186,8 @@ def print_explanation(console: Console, facts: Mapping[str, Any]) -> None:
 
 
 def _print_stage(console: Console, trace: Mapping[str, Any], depth: int) -> None:
-    took = "" if trace["elapsed_ms"] is None else f"{trace['elapsed_ms']:.1f} ms"
-    console.print(Text("  " * depth + f"{trace['stage']}: {len(trace['evidence'])} nodes, {took}"))
+    took = "" if trace["elapsed_ms"] is None else f", {trace['elapsed_ms']:.1f} ms"
+    console.print(Text("  " * depth + f"{trace['stage']}: {len(trace['evidence'])} nodes{took}"))
     for note in trace["notes"]:
         console.print(Text("  " * depth + f"  {note['level']}: {note['message']}", style="yellow"))
     for child in trace["children"]:
@@ -191,8 +202,9 @@ def _shortened(text: str) -> str:
 def print_info(console: Console, facts: Mapping[str, Any]) -> None:
     """Numbers of the index, then its documents."""
     for name, value in facts["index"].items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        console.print(Text(f"{name}: ", style="bold") + Text(str(shown)))
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else f"{value:,}" if type(value) is int else str(value)
+        meaning = f"  ({_MEANING[name]})" if name in _MEANING else ""
+        console.print(Text(f"{name}: ", style="bold") + Text(shown) + Text(meaning, style="dim"))
     console.print(Text("\n nodes  document", style="bold"))
     for document in facts["documents"]:
         console.print(Text(f"{document['n_nodes']:>6}  {document['ref_doc_id']}") + Text(f"  {document['title']}", style="dim"))
