@@ -21,8 +21,8 @@ def embedding_text(node: BaseNode) -> str:
 
 
 def content_hash(text: str) -> str:
-    """The key under which the vector of a text is stored."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """The key under which the vector of a text is stored: 128 bits, which no two texts of a corpus have in common."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def embed_nodes(corpus: Corpus, model: BaseEmbedding, ready: ReadyNodes, *, use_embeddings: bool = False) -> dict[str, Vector]:

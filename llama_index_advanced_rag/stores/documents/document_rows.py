@@ -1,23 +1,23 @@
 """The rows of documents and nodes: written so that a node holds only what its document does not, read back equal."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from llama_index.core.schema import BaseNode, Document
 
+from llama_index_advanced_rag.stores.documents.metadata_codec import MetadataBase, node_metadata
 from llama_index_advanced_rag.stores.documents.node_codec import (
     DocumentRow,
     Inherited,
-    JsonDict,
     NodeRow,
     decode_document,
     decode_node,
     encode_document,
     encode_node,
-    node_metadata,
+    metadata_base,
 )
+from llama_index_advanced_rag.stores.documents.node_fields import JsonDict
 from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase, Row
 
 _WHOLE_TEXT_FROM = 8  # slices of one document in one batch; below, SQLite cuts them out, which reads up to the end of each
@@ -103,9 +103,10 @@ class DocumentRows:
         """Row and metadata, as `filterable_metadata` gives them, of the searchable nodes from row `first` to row `last`, ascending."""
         with self._database.snapshot():
             rows = self._database.query("SELECT row, ref_doc_id, body FROM nodes WHERE row BETWEEN ? AND ? ORDER BY row", (first, last))
-            sql = "SELECT ref_doc_id, metadata FROM documents WHERE ref_doc_id IN ({})"
-            documents = {key: json.loads(text) for key, text in self._database.query_in(sql, list({row[1] for row in rows if row[1] is not None}))}
-        return [(row, _filterable(ref_doc_id, documents.get(ref_doc_id, {}), body)) for row, ref_doc_id, body in rows]
+            sql = "SELECT ref_doc_id, metadata, body FROM documents WHERE ref_doc_id IN ({})"
+            documents = {row[0]: metadata_base(*row[1:]) for row in self._database.query_in(sql, list({row[1] for row in rows if row[1] is not None}))}
+        nothing = MetadataBase()
+        return [(row, _filterable(ref_doc_id, documents.get(ref_doc_id, nothing), body)) for row, ref_doc_id, body in rows]
 
     def forget_document(self, ref_doc_id: str) -> None:
         """Remove a document and its hash; its nodes stay, with their own text."""
@@ -186,6 +187,6 @@ class DocumentRows:
         return {**dict(cut), **{row[0]: texts[row[1]][row[2] : row[3]] for row in wanted if row[1] in texts}}
 
 
-def _filterable(ref_doc_id: str | None, inherited: JsonDict, body: str | None) -> JsonDict:
-    metadata = node_metadata(body, inherited)
+def _filterable(ref_doc_id: str | None, base: MetadataBase, body: str | None) -> JsonDict:
+    metadata = node_metadata(body, base)
     return metadata if ref_doc_id is None else {"ref_doc_id": ref_doc_id, "doc_id": ref_doc_id, "document_id": ref_doc_id, **metadata}

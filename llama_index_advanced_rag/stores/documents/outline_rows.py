@@ -1,21 +1,25 @@
 """What stands in what: documents, sections and passages of a corpus, read without their text."""
 
-import json
 from typing import NamedTuple
 
-from llama_index.core.schema import NodeRelationship
-
-from llama_index_advanced_rag.stores.documents.node_codec import JsonDict, node_metadata
+from llama_index_advanced_rag.stores.documents.metadata_codec import MetadataBase, node_metadata
+from llama_index_advanced_rag.stores.documents.node_codec import metadata_base
+from llama_index_advanced_rag.stores.documents.node_fields import JsonDict
+from llama_index_advanced_rag.stores.documents.relation_codec import PARENT, related_id
 from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 
-_PARENT = f"""json_extract(body, '$.relationships."{NodeRelationship.PARENT.value}"[0]')"""
+_AT = f"""'$.relationships."{PARENT}""" + '"'
+_PARENT = f"""coalesce(json_extract(body, {_AT}[0]'), json_extract(body, {_AT}'))"""
 _OUTLINE = f"""SELECT node_id, ref_doc_id, {_PARENT}, coalesce(start_char, 0), coalesce(end_char, 0), body FROM nodes
     WHERE embed_hash IS NULL AND row IS NULL AND body IS NOT NULL AND ref_doc_id IS NOT NULL"""  # noqa: S608 - our own words
 _PASSAGES = f"SELECT row, coalesce(ref_doc_id, node_id), {_PARENT} FROM nodes WHERE row IS NOT NULL ORDER BY row"  # noqa: S608 - our own words
 
 
+_NOTHING = MetadataBase()
+
+
 class OutlineNode(NamedTuple):
-    """A node that was split into others; `metadata` are those it does not share with its document."""
+    """A node that was split into others, without its text."""
 
     node_id: str
     ref_doc_id: str
@@ -44,6 +48,10 @@ class OutlineRows(NamedTuple):
 def read_outline(database: CorpusDatabase) -> OutlineRows:
     """Read what stands in what, in three queries."""
     with database.snapshot():
-        documents = {ref_doc_id: json.loads(metadata) for ref_doc_id, metadata in database.query("SELECT ref_doc_id, metadata FROM documents")}
-        nodes = [OutlineNode(*row[:-1], metadata=node_metadata(row[-1], {})) for row in database.query(_OUTLINE)]
-        return OutlineRows(documents, nodes, [Passage(*row) for row in database.query(_PASSAGES)])
+        bases = {row[0]: metadata_base(*row[1:]) for row in database.query("SELECT ref_doc_id, metadata, body FROM documents")}
+        nodes = [
+            OutlineNode(node_id, ref_doc_id, related_id(parent), start, end, node_metadata(body, bases.get(ref_doc_id, _NOTHING)))
+            for node_id, ref_doc_id, parent, start, end, body in database.query(_OUTLINE)
+        ]
+        passages = [Passage(row, ref_doc_id, related_id(parent)) for row, ref_doc_id, parent in database.query(_PASSAGES)]
+        return OutlineRows({ref_doc_id: base.metadata for ref_doc_id, base in bases.items()}, nodes, passages)
