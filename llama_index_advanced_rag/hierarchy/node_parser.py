@@ -9,7 +9,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, Te
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
 from llama_index_advanced_rag.hierarchy.chunking import pack_pieces
 from llama_index_advanced_rag.hierarchy.document_layout import DocumentLayout
-from llama_index_advanced_rag.hierarchy.keys import BOOKMARKS, PATH_SEPARATOR, SECTION_PATH, TABLE_HEADER
+from llama_index_advanced_rag.hierarchy.keys import BOOKMARKS, HEADING, PATH_SEPARATOR, SECTION_PATH, TABLE_HEADER
 from llama_index_advanced_rag.hierarchy.node_making import NodeMaker, link_neighbours, related, report_kept
 from llama_index_advanced_rag.hierarchy.node_plan import OwnedChunk, PlannedNode, plan_nodes
 from llama_index_advanced_rag.hierarchy.pages import page_starts_of
@@ -37,11 +37,12 @@ class HierarchicalNodeParser(SentenceChunkParser):
     goes with what follows. A section is a node when it has sub-sections or more than one chunk; of a smaller one
     the chunk hangs on the section around it and names it all the same.
 
-    Besides the metadata of `SentenceChunkParser` a node has `section_path` ("Item 2 > Net sales"; none above the first heading),
-    and a chunk that begins inside a table `table_header`. Both are embedded and searched in front of the text: the prefix with
-    the document's own metadata takes at most 48 tokens and half of `chunk_size`; outer headings are left out first ("… >
-    Net sales"), and the header (at most 32 tokens) gets what is left. Keys that the document has already are not touched.
-    0 LLM calls. Time is linear in the text.
+    Besides the metadata of `SentenceChunkParser` a node has `section_path` ("Part I > Item 2 > Net sales"; none above the first heading), which is
+    neither embedded nor shown to an LLM, and `heading`, the end of that path that takes at most 16 tokens ("… > Net sales"); a chunk that begins
+    inside a table has `table_header`. Heading and table header are embedded and searched in front of the text, and an LLM reads them: with
+    the document's own metadata at most 48 tokens and half of `chunk_size`, of which the header gets what is left, at most 32. (A longer path in
+    front of each chunk makes all chunks of a document alike: measured, it lost more than it gave.) Keys that the document has already are
+    not touched. 0 LLM calls. Time is linear in the text.
 
     Args:
         chunk_size: most tokens of what is embedded of a chunk, prefix and text.
@@ -87,9 +88,17 @@ class HierarchicalNodeParser(SentenceChunkParser):
         plan = plan_nodes(layout.tree, chunks, len(text))
         return self._made(NodeMaker(document, text, shape, self.id_func), plan, paths)
 
+    def _shape(self, document: BaseNode) -> dict[str, Any]:
+        """What all nodes share; the section path is for filters and for whoever wants to know, not for models."""
+        shape = super()._shape(document)
+        if self.include_outline and SECTION_PATH not in shape["metadata"]:
+            for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys"):
+                shape[name] = [*shape[name], *([SECTION_PATH] if SECTION_PATH not in shape[name] else [])]
+        return shape
+
     def _report_prefix(self, document: BaseNode, shape: dict[str, Any]) -> None:
         self._reserved_tokens(shape, document.node_id)
-        for name in (SECTION_PATH, TABLE_HEADER):
+        for name in (SECTION_PATH, HEADING, TABLE_HEADER):
             if name in shape["metadata"]:
                 report_kept(document, name)
 
@@ -144,8 +153,9 @@ class _Paths:
 
     def metadata(self, section: int, start: int | None = None) -> dict[str, str]:
         """The metadata of a node that begins at an offset; None gives those of a section."""
-        path, header = self._context(section, start)
-        return {name: value for name, value in ((SECTION_PATH, path), (TABLE_HEADER, header)) if value is not None}
+        heading, header = self._context(section, start)
+        found = {SECTION_PATH: self.full(section) or None, HEADING: heading, TABLE_HEADER: header}
+        return {name: value for name, value in found.items() if value is not None}
 
     def _context(self, section: int, start: int | None) -> tuple[str | None, str | None]:
         if section not in self._known:

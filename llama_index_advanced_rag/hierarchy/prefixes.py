@@ -1,14 +1,15 @@
-"""The context in front of what is embedded: section path and table header, cut to a number of tokens."""
+"""The context in front of what is embedded: heading and table header, cut to a number of tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from llama_index.core.schema import MetadataMode, TextNode
 
-from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR, SECTION_PATH, TABLE_HEADER
+from llama_index_advanced_rag.hierarchy.keys import HEADING, PATH_SEPARATOR, TABLE_HEADER
 
 MAX_PREFIX_TOKENS = 48
 MAX_HEADER_TOKENS = 32
+MAX_HEADING_TOKENS = 16
 CUT = "…"
 _SAMPLE = "x"
 _LOOSE_ENDS = " |,;:-–—(&"
@@ -72,7 +73,7 @@ def _cut(line: str, length: int) -> str:
 
 
 class PrefixRoom:
-    """Fits the section path and the table header of the nodes of one document into what is left of their prefix.
+    """Fits the heading and the table header of the nodes of one document into what is left of their prefix.
 
     Args:
         shape: fields that all nodes of the document share; their metadata stand in front.
@@ -95,17 +96,18 @@ class PrefixRoom:
         """Tokens of the prefix with this path and this header; the blank line behind it counts."""
         known = self._known.get((path, header))
         if known is None:
-            context = {SECTION_PATH: path, TABLE_HEADER: header}
+            context = {HEADING: path, TABLE_HEADER: header}
             self._scratch.metadata = {**self._metadata, **{name: value for name, value in context.items() if value is not None}}
             known = self._count(self._scratch.get_content(metadata_mode=MetadataMode.EMBED)) - self._sample_tokens
             self._known[path, header] = known
         return known
 
     def path(self, titles: Sequence[str]) -> str | None:
-        """The path as long as it fits; None when nothing of it does, or the document's metadata have one of their own."""
-        if SECTION_PATH in self._metadata:
+        """The own heading and as many of those above it as fit; None when nothing of it does, or the document's metadata have one of their own."""
+        if HEADING in self._metadata:
             return None
-        return fitting_path(titles, lambda path: self.tokens(path) <= self._max)
+        most = min(self._max, self.own_tokens + MAX_HEADING_TOKENS)
+        return fitting_path(titles, lambda path: self.tokens(path) <= most)
 
     def header(self, path: str | None, header: str) -> str | None:
         """The header as long as it fits beside the path; None when nothing of it does, or the document's metadata have one of their own."""

@@ -10,7 +10,7 @@ from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.errors import IndexFormatError, StorageError
-from llama_index_advanced_rag.hierarchy.keys import SECTION_PATH
+from llama_index_advanced_rag.hierarchy.keys import HEADING
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.hierarchy.summary_node import TITLE, UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
@@ -138,8 +138,8 @@ def _text_of(unit: Unit, node: BaseNode) -> UnitText:
 
 
 def _with_metadata_of(unit: BaseNode, summary: TextNode) -> TextNode:
-    """The summary with the metadata of its unit, which win; of these only the title and the section are shown with the text."""
-    hidden = [name for name in unit.metadata if name not in (TITLE, SECTION_PATH)]
+    """The summary with the metadata of its unit, which win; of these only the title and the heading are shown with the text."""
+    hidden = [name for name in unit.metadata if name not in (TITLE, HEADING)]
     return summary.model_copy(
         update={
             "metadata": {**summary.metadata, **unit.metadata},

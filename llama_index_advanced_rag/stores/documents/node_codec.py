@@ -55,6 +55,31 @@ def _plain_inheritance() -> JsonDict:
     return {name: _defaults(TextNode)[name] for name in _INHERITED}
 
 
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the nodes of a document have in common.
+
+    Attributes:
+        base: their metadata.
+        fields: excluded keys and templates that all of them have and the document has not.
+    """
+
+    base: MetadataBase
+    fields: JsonDict
+
+    @classmethod
+    def of(cls, document: Document, nodes: Sequence[BaseNode]) -> "Common":
+        """Of a document that is being written with all its nodes."""
+        values = {name: getattr(nodes[0], name, None) for name in _INHERITED} if nodes else {}
+        same = {name: value for name, value in values.items() if value is not None and all(getattr(node, name, None) == value for node in nodes)}
+        fields = {name: value for name, value in same.items() if value != getattr(document, name)}
+        return cls(MetadataBase.of_nodes(document.metadata, nodes), fields)
+
+    def to_stored(self) -> JsonDict:
+        """What is kept of it in the body of the document; empty when there is nothing."""
+        return {**self.base.to_stored(), **({"fields": self.fields} if self.fields else {})}
+
+
 @dataclass(frozen=True)
 class Inherited:
     """What nodes share with their document and therefore do not store.
@@ -104,17 +129,19 @@ class Inherited:
             raise not_json(node, error) from error
 
     @classmethod
-    def of_document(cls, document: Document, digest: str, base: MetadataBase) -> "Inherited":
-        """Of a document that is being written, whose hash is `digest` and whose nodes have `base` in common."""
+    def of_document(cls, document: Document, digest: str, common: Common) -> "Inherited":
+        """Of a document that is being written, whose hash is `digest`."""
         text = document.text_resource.text if document.text_resource is not None else None
-        return cls(document.id_, base, {name: getattr(document, name) for name in _INHERITED}, digest, _sliceable(text))
+        fields = {**{name: getattr(document, name) for name in _INHERITED}, **common.fields}
+        return cls(document.id_, common.base, fields, digest, _sliceable(text))
 
     @classmethod
     def from_row(cls, ref_doc_id: str, row: DocumentRow) -> "Inherited":
         """Of a document as it is stored; leave `row.text` None to read nodes rather than write them."""
         body: JsonDict = json.loads(row.body) if row.body else {}
-        fields = {name: body.get(name, _defaults(Document)[name]) for name in _INHERITED}
-        return cls(ref_doc_id, MetadataBase.from_stored(json.loads(row.metadata), body.get(_COMMON)), fields, body.get("hash"), _sliceable(row.text))
+        common: JsonDict = body.get(_COMMON, {})
+        fields = {name: body.get(name, _defaults(Document)[name]) for name in _INHERITED} | common.get("fields", {})
+        return cls(ref_doc_id, MetadataBase.from_stored(json.loads(row.metadata), common), fields, body.get("hash"), _sliceable(row.text))
 
 
 def metadata_base(metadata: str, body: str | None) -> MetadataBase:
@@ -127,8 +154,8 @@ def _sliceable(text: str | None) -> str | None:
     return text if text is not None and is_plain_text(text) and "\0" not in text else None
 
 
-def encode_document(document: Document, digest: str, base: MetadataBase | None = None) -> DocumentRow:
-    """The columns of a document whose hash is `digest` and whose nodes have `base` in common; `decode_document` gives back an equal one.
+def encode_document(document: Document, digest: str, common: Common | None = None) -> DocumentRow:
+    """The columns of a document whose hash is `digest`, with what its nodes have in common; `decode_document` gives back an equal one.
 
     Raises:
         ConfigurationError: something in it is not JSON (the message names the metadata key).
@@ -138,8 +165,8 @@ def encode_document(document: Document, digest: str, base: MetadataBase | None =
     text = resource.pop("text") if resource else None
     metadata = dumps(data.pop("metadata"), document)
     body = {name: value for name, value in data.items() if value != _defaults(Document).get(name, ...)}
-    if base is not None and (common := base.to_stored()):
-        body[_COMMON] = common
+    if common is not None and (stored := common.to_stored()):
+        body[_COMMON] = stored
     return DocumentRow(text, metadata, dumps({**body, "class": _known_class(document), "hash": digest}, document))
 
 

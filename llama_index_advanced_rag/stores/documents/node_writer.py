@@ -8,8 +8,7 @@ from llama_index.core.schema import BaseNode, Document
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.stores.documents.document_rows import UPSERT_DOCUMENT, DocumentRows
-from llama_index_advanced_rag.stores.documents.metadata_codec import MetadataBase
-from llama_index_advanced_rag.stores.documents.node_codec import DocumentRow, Inherited, encode_document, encode_node
+from llama_index_advanced_rag.stores.documents.node_codec import Common, DocumentRow, Inherited, encode_document, encode_node
 from llama_index_advanced_rag.stores.sqlite.database import CorpusDatabase
 
 _COLUMNS = "node_id, ref_doc_id, ordinal, start_char, end_char, text, body, hash, embed_hash, row"
@@ -67,10 +66,10 @@ class NodeWriter:
         with self._database.transaction():
             self._database.executemany("DELETE FROM nodes WHERE ref_doc_id = ?", ((new.document.id_,) for new in documents))
             self._check_ids(documents)
-            bases = [MetadataBase.of_nodes(new.document.metadata, new.nodes) for new in documents]
-            rows = ((new.document.id_, *encode_document(new.document, new.digest, base), new.digest) for new, base in zip(documents, bases, strict=True))
+            commons = [Common.of(new.document, new.nodes) for new in documents]
+            rows = ((new.document.id_, *encode_document(new.document, new.digest, common), new.digest) for new, common in zip(documents, commons, strict=True))
             self._database.executemany(UPSERT_DOCUMENT, rows)
-            self._database.executemany(_INSERT_NODE, _node_rows(documents, bases, first_row))
+            self._database.executemany(_INSERT_NODE, _node_rows(documents, commons, first_row))
 
     def _check_ids(self, documents: Sequence[NewDocument]) -> None:
         owner = {node.node_id: new.document.id_ for new in documents for node in new.nodes}
@@ -129,10 +128,10 @@ class NodeWriter:
         return places
 
 
-def _node_rows(documents: Sequence[NewDocument], bases: Sequence[MetadataBase], first_row: int | None) -> Iterable[tuple[object, ...]]:
+def _node_rows(documents: Sequence[NewDocument], commons: Sequence[Common], first_row: int | None) -> Iterable[tuple[object, ...]]:
     number = first_row
-    for (document, digest, nodes, embed_hashes), base in zip(documents, bases, strict=True):
-        inherited = Inherited.of_document(document, digest, base)
+    for (document, digest, nodes, embed_hashes), common in zip(documents, commons, strict=True):
+        inherited = Inherited.of_document(document, digest, common)
         for place, (node, embed_hash) in enumerate(zip(nodes, embed_hashes, strict=True)):
             row = None if embed_hash is None else number
             yield (node.node_id, document.id_, place, *encode_node(node, inherited, keep_embedding=False), None, embed_hash, row)
