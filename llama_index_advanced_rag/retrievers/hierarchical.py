@@ -40,7 +40,8 @@ class HierarchyStrategy(str, Enum):
 class HierarchicalRetriever(TracedRetriever):
     """Uses that passages stand in sections, and sections in documents.
 
-    - `top_down`, from coarse to fine: the question chooses documents (at least five, and as many as it takes to hold 200 passages); passages are
+    - `top_down`, from coarse to fine: the question chooses documents (at least five, and as many as it takes to hold 200 passages; where fewer share
+      a word with it, passages are sought everywhere); passages are
       sought in these, and the score of a passage is the weighted mean of its own (of the retriever), its document's and its best section's. A
       passage seldom says what it is about as well as its document does: whose accounts, of which quarter.
     - `merge_up`: passages are found as the retriever finds them; where enough parts of a section are among them the section takes their place.

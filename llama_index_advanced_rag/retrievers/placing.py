@@ -52,8 +52,8 @@ class Chosen:
         return self.scores.choose_documents(self._by_summary, min_documents=self.min_documents, min_passages=self.min_passages)
 
     def within(self, filters: MetadataFilters | None) -> MetadataFilters | None:
-        """The filters, and those that let only the chosen documents through; none chosen = no more filter."""
-        if self.scores is None or not self.documents:
+        """The filters, and those that let only the chosen documents through; where these are too few there is no more filter."""
+        if self.scores is None or not self.scores.are_enough(self.documents, min_documents=self.min_documents, min_passages=self.min_passages):
             return filters
         only = self.scores.only(self.documents)
         return only if filters is None else MetadataFilters(filters=[filters, *only.filters] if only.condition == FilterCondition.AND else [filters, only])

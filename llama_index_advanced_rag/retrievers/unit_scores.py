@@ -61,6 +61,11 @@ class UnitScores:
         places, shares = choose_documents(np.where(sizes > 0, scores, 0.0), sizes, min_documents=min_documents, min_passages=min_passages)
         return {self.table.units[place].ref_doc_id: share for place, share in zip(documents[places].tolist(), shares.tolist(), strict=True)}
 
+    def are_enough(self, documents: Collection[str], *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES) -> bool:
+        """Whether there are as many documents, with as many passages, as were asked for; else there is no reason to look nowhere else."""
+        places = [place for place in map(self.table.place_of_document, documents) if place is not None]
+        return len(places) >= min_documents and int(self.n_passages[places].sum()) >= min_passages
+
     @cached_property
     def documents(self) -> dict[str, float]:
         """The score of each document, by its id; documents without a word of the question are left out."""

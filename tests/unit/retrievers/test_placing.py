@@ -52,6 +52,9 @@ def corpus() -> list[TextNode]:
 NODES = {held.node_id: held for held in corpus()}
 
 
+FEW = {"min_documents": 1, "min_passages": 1}
+
+
 def chosen(query: str, **options: int) -> Chosen:
     return Chosen(UnitScorer.of_nodes(corpus(), language="en").scores(query), **options)
 
@@ -147,13 +150,14 @@ def test_the_reasons_name_document_and_section() -> None:
 
 def test_documents_become_one_more_filter() -> None:
     assert Chosen().within(RED) is RED
-    assert chosen("zzz").within(None) is None
-    only = chosen("dens").within(None)
+    assert chosen("zzz", **FEW).within(None) is None
+    assert chosen("dens").within(RED) is RED  # too few to look nowhere else
+    only = chosen("dens", **FEW).within(None)
     assert only is not None
     assert [(part.key, part.operator, part.value) for part in only.filters if isinstance(part, MetadataFilter)] == [
         ("ref_doc_id", FilterOperator.IN, ["fox.md"])
     ]
-    both = chosen("dens").within(RED)
+    both = chosen("dens", **FEW).within(RED)
     assert both is not None
     assert both.condition == FilterCondition.AND
     assert both.filters == [RED, *only.filters]
@@ -161,8 +165,8 @@ def test_documents_become_one_more_filter() -> None:
 
 def test_passages_without_a_document_get_through_with_any_of_them() -> None:
     scores = UnitScorer.of_nodes([*corpus(), TextNode(id_="loose", text="A loose whale.")], language="en").scores
-    assert Chosen(scores("dens")).within(None) == chosen("dens").within(None)
-    loose = Chosen(scores("whale")).within(RED)
+    assert Chosen(scores("dens"), **FEW).within(None) == chosen("dens", **FEW).within(None)
+    loose = Chosen(scores("whale"), **FEW).within(RED)
     assert loose is not None
     assert metadata_matches({"colour": "red"}, loose)
     assert not metadata_matches({}, loose)
