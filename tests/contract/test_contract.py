@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +11,30 @@ import pytest
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.node_parser import get_leaf_nodes
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.schema import BaseNode, Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, SimpleVectorStore
 
 from llama_index_advanced_rag import (
+    AnchorRetriever,
+    ContextExpander,
     CorpusIndex,
     CrossEncoderRerank,
     FlatVectorStore,
     GroundedQueryEngine,
+    HierarchicalRetriever,
     HybridRetriever,
     LexicalRetriever,
     LostInTheMiddleReorder,
 )
+from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, RetrievalMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import (
     DeterministicEmbedding,
@@ -36,6 +44,15 @@ from llama_index_advanced_rag.testing import (
     check_retriever_contract,
 )
 
+LONG = "\n\n".join(
+    [
+        "# The forest",
+        *(
+            f"## {name}\n\n{' '.join(f'The {name} of the forest number {part} is {colour}.' for part in range(7))}"
+            for name, colour in (("Fox", "red"), ("Owl", "grey"))
+        ),
+    ]
+)
 TEXTS = [
     ("en", "The red fox lives in the northern forest."),
     ("en", "The blue whale is the largest animal of the sea."),
@@ -72,6 +89,16 @@ def documents() -> list[Document]:
     ]
 
 
+def reports() -> list[Document]:
+    """Documents with headings beside short ones."""
+    return [Document(text=LONG, id_=f"report-{lang}", metadata={"lang": lang}, excluded_embed_metadata_keys=["lang"]) for lang in ("en", "fr")] + documents()
+
+
+def tree() -> list[BaseNode]:
+    """Nodes of all levels."""
+    return HierarchicalNodeParser(chunk_size=40, chunk_overlap=0).get_nodes_from_documents(reports()[:4])
+
+
 def user_index(nodes: list[TextNode], model: BaseEmbedding) -> VectorStoreIndex:
     """An index as a LlamaIndex user has it: SimpleVectorStore and docstore."""
     return VectorStoreIndex(nodes=nodes, embed_model=model, storage_context=StorageContext.from_defaults(docstore=SimpleDocumentStore()))
@@ -101,6 +128,32 @@ def hybrid_of_strangers(nodes: list[TextNode], model: BaseEmbedding, **options: 
     index = user_index(nodes, model)
     children = [index.as_retriever(similarity_top_k=10), LexicalRetriever.from_defaults(nodes=nodes)]
     return HybridRetriever(children, **options)
+
+
+def hierarchical(strategy: str, **more: Any) -> Callable[..., BaseRetriever]:
+    def make(nodes: list[BaseNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+        units = UnitScorer.of_nodes(nodes)
+        summaries = UnitSummaries(units, DictNodeSource(nodes), embed_model=DeterministicEmbedding()) if strategy == "collapsed" else None
+        return HierarchicalRetriever.from_nodes(nodes, embed_model=model, strategy=strategy, summaries=summaries, **more, **options)
+
+    return make
+
+
+def hierarchical_of_strangers(nodes: list[BaseNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    """Over LlamaIndex's own retriever and docstore."""
+    context = StorageContext.from_defaults(docstore=SimpleDocumentStore())
+    context.docstore.add_documents(nodes)
+    leaves = get_leaf_nodes(nodes) if nodes else []
+    child = VectorStoreIndex(nodes=leaves, embed_model=model, storage_context=context).as_retriever(similarity_top_k=100)
+    return HierarchicalRetriever(child, nodes=context.docstore, units=UnitScorer.of_nodes(nodes), **options)
+
+
+def anchors(nodes: list[BaseNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return AnchorRetriever.from_defaults(nodes=nodes, embed_model=model, **options)
+
+
+def anchors_without_embeddings(nodes: list[BaseNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return AnchorRetriever.from_defaults(nodes=nodes, **options)
 
 
 def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
@@ -142,8 +195,14 @@ class Case:
     inputs: Callable[[], list[Any]] = corpus
 
 
+STRUCTURED = (RetrievalMode.HIERARCHICAL, RetrievalMode.ANCHOR)
+
+
 def index_cases(title: str, make: Callable[[str], Callable[..., BaseRetriever]]) -> dict[str, Case]:
-    return {f"{title}, {mode.value}": Case(make(mode.value), embeds=mode is not RetrievalMode.LEXICAL, inputs=documents) for mode in AVAILABLE_MODES}
+    return {
+        f"{title}, {mode.value}": Case(make(mode.value), embeds=mode is not RetrievalMode.LEXICAL, inputs=reports if mode in STRUCTURED else documents)
+        for mode in AVAILABLE_MODES
+    }
 
 
 RETRIEVERS = {
@@ -152,6 +211,13 @@ RETRIEVERS = {
     "dense on FlatVectorStore": Case(dense_flat),
     "hybrid from a user's index": Case(hybrid),
     "hybrid of the user's retrievers": Case(hybrid_of_strangers),
+    "hierarchical, top down": Case(hierarchical("top_down"), inputs=tree),
+    "hierarchical, top down, merged": Case(hierarchical("top_down", min_share=0.5), inputs=tree),
+    "hierarchical, merge up": Case(hierarchical("merge_up"), inputs=tree),
+    "hierarchical, collapsed": Case(hierarchical("collapsed"), inputs=tree),
+    "hierarchical over the user's retriever": Case(hierarchical_of_strangers, inputs=tree),
+    "anchor": Case(anchors, inputs=tree),
+    "anchor without embeddings": Case(anchors_without_embeddings, embeds=False, inputs=tree),
     **index_cases("CorpusIndex", from_corpus_index),
     **index_cases("CorpusIndex from its folder", from_loaded_index),
     **index_cases("CorpusIndex over the user's vector store", from_index_over_own_store),
@@ -184,7 +250,7 @@ def test_lexical_retriever_persists(tmp_path: Path):
 @pytest.mark.parametrize("mode", [mode.value for mode in AVAILABLE_MODES])
 def test_corpus_index_persists(tmp_path: Path, mode: str):
     model = DeterministicEmbedding()
-    index = CorpusIndex.from_documents(documents(), persist_dir=tmp_path / "index", embed_model=model)
+    index = CorpusIndex.from_documents(reports(), persist_dir=tmp_path / "index", embed_model=model)
 
     def reload(retriever: BaseRetriever) -> BaseRetriever:
         return CorpusIndex.load(tmp_path / "index", embed_model=model, read_only=True).as_retriever(mode, similarity_top_k=1000)
@@ -199,6 +265,7 @@ def shared_words(pairs: list[tuple[str, str]]) -> list[float]:
 POSTPROCESSORS: dict[str, tuple[Callable[[], BaseNodePostprocessor], dict[str, bool]]] = {
     "rerank": (lambda: CrossEncoderRerank(shared_words, top_n=4), {"reranks": True}),
     "reorder": (LostInTheMiddleReorder, {"by_score": False}),
+    **{f"context, {mode}": (partial(ContextExpander, corpus(), mode=mode), {}) for mode in ("sentences", "neighbours", "section")},
 }
 
 

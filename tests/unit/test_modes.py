@@ -4,9 +4,11 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag import CorpusIndex, RetrievalMode
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError, UnknownArgumentError
-from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options
+from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, takes_llm
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.testing import DeterministicEmbedding
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
+from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 
 TAX = MetadataFilters(filters=[MetadataFilter(key="kind", value="tax")])
 
@@ -14,7 +16,8 @@ TAX = MetadataFilters(filters=[MetadataFilter(key="kind", value="tax")])
 @pytest.fixture
 def searched() -> SearchedIndex:
     documents = [Document(text="The fox hunts.", id_="fox"), Document(text="Tax rose for the fox.", id_="tax", metadata={"kind": "tax"})]
-    return SearchedIndex(CorpusIndex.from_documents(documents, embed_model=DeterministicEmbedding()).corpus, DeterministicEmbedding)
+    corpus = CorpusIndex.from_documents(documents, embed_model=DeterministicEmbedding()).corpus
+    return SearchedIndex(corpus, DeterministicEmbedding, lambda: UnitScorer.of_corpus(corpus), lambda: None)
 
 
 @pytest.mark.parametrize("mode", AVAILABLE_MODES)
@@ -30,23 +33,64 @@ def test_names_are_members_or_values():
     assert checked_mode("hybrid") is checked_mode(RetrievalMode.HYBRID) is RetrievalMode.HYBRID
 
 
+RUNS = "This version runs: lexical, dense, hybrid, hierarchical, anchor."
+
+
 @pytest.mark.parametrize("mode", [mode for mode in RetrievalMode if mode not in AVAILABLE_MODES])
 def test_a_mode_that_is_not_built_says_so_and_names_those_that_are(mode: RetrievalMode):
-    with pytest.raises(ModeNotAvailableError, match=f"The retrieval mode '{mode.value}' is not built yet. This version runs: lexical, dense, hybrid."):
+    with pytest.raises(ModeNotAvailableError, match=f"The retrieval mode '{mode.value}' is not built yet. {RUNS}"):
         checked_mode(mode)
 
 
 @pytest.mark.parametrize("mode", ["magic", "", None, 3, "Hybrid"])
 def test_an_unknown_mode_names_those_that_are(mode: object):
-    with pytest.raises(ConfigurationError, match=f"There is no retrieval mode {mode!r}. This version runs: lexical, dense, hybrid."):
+    with pytest.raises(ConfigurationError, match=f"There is no retrieval mode {mode!r}. {RUNS}"):
         checked_mode(mode)
 
 
 def test_only_what_a_user_can_choose_is_an_option():
     assert {"similarity_top_k", "filters", "fusion", "weights"} <= mode_options("hybrid")
     assert {"doc_ids", "node_ids"} <= mode_options("dense")
+    assert {"strategy", "summaries", "tree", "llm", "min_share", "max_tokens", "candidates"} <= mode_options("hierarchical")
+    assert {"embeddings", "llm", "max_unit_tokens", "candidates"} <= mode_options("anchor")
     for mode in AVAILABLE_MODES:
-        assert not mode_options(mode) & {"self", "retrievers", "postings", "nodes", "vector_store", "embed_model"}
+        assert not mode_options(mode) & {"self", "retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "options", "wanted"),
+    [
+        ("lexical", {}, False),
+        ("hybrid", {}, False),
+        ("hybrid", {"num_queries": 3}, True),
+        ("hierarchical", {}, False),
+        ("hierarchical", {"strategy": "merge_up"}, False),
+        ("hierarchical", {"summaries": True}, True),
+        ("hierarchical", {"tree": True}, True),
+        ("anchor", {}, True),
+    ],
+)
+def test_an_llm_is_asked_where_it_has_something_to_do(mode: str, options: dict[str, object], wanted: bool):
+    assert takes_llm(mode, options) is wanted
+
+
+def test_summaries_of_ones_own_and_made_ones(searched: SearchedIndex):
+    llm = ScriptedLLM(["About it."])
+    own = UnitSummaries(searched.units(), searched.corpus, embed_model=DeterministicEmbedding())
+    options = {"strategy": "collapsed"}
+    for given, calls in (({"summaries": own}, 0), ({"summaries": True}, 0), ({"summaries": True, "llm": llm}, 2), ({"llm": llm}, 2), ({"tree": True}, 0)):
+        llm.prompts.clear()
+        retriever = build_retriever(searched, "hierarchical", similarity_top_k=9, filters=None, options={**options, **given})
+        assert any("summary_of" in hit.node.metadata for hit in retriever.retrieve("fox")), given
+        assert len(llm.prompts) == calls, given
+
+
+def test_anchors_without_embeddings_embed_nothing(searched: SearchedIndex):
+    def unavailable() -> None:
+        raise AssertionError("the embedding model was asked for")
+
+    retriever = build_retriever(searched._replace(embed_model=unavailable), "anchor", similarity_top_k=1, filters=None, options={"embeddings": False})
+    assert retriever.retrieve("fox")
 
 
 def test_an_option_of_another_mode_is_refused(searched: SearchedIndex):

@@ -23,7 +23,7 @@ from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
-from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM, check_retriever_contract
+from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 from llama_index_advanced_rag.testing.observing import snapshot
 from llama_index_advanced_rag.trace import capture_trace
 from llama_index_advanced_rag.usage import capture_usage
@@ -95,16 +95,10 @@ def test_the_passage_of_the_right_document_where_a_hybrid_search_cannot_tell(ind
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_it_keeps_the_contract(strategy: HierarchyStrategy) -> None:
-    nodes = parsed("fox", "hen", "owl")
-    given = {"min_documents": 1, "min_passages": 1} if strategy is HierarchyStrategy.TOP_DOWN else {}
-    check_retriever_contract(
-        lambda **options: in_memory(nodes, strategy, **given, **options),
-        queries=[QUESTION, "costs of region 3", "zzz"],
-        filters=of_kind("bird"),
-        nodes=nodes,
-        make_empty=lambda: in_memory([], strategy),
-    )
+def test_async_gives_the_same(index: CorpusIndex, strategy: HierarchyStrategy) -> None:
+    retriever = index.as_retriever("hierarchical", similarity_top_k=5, min_share=0.5, **options_of(strategy))
+    for question in (QUESTION, "costs of region 3", "zzz", ""):
+        assert shown(asyncio.run(retriever.aretrieve(question))) == shown(retriever.retrieve(question))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
