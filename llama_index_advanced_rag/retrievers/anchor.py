@@ -28,10 +28,11 @@ from llama_index_advanced_rag.retrievers.anchor_lines import Keywords
 from llama_index_advanced_rag.retrievers.anchor_outline import NumberedOutline, number_outline, read_outline
 from llama_index_advanced_rag.retrievers.anchor_reading import Reading, RegionReader
 from llama_index_advanced_rag.retrievers.anchor_scope import Scope, open_scope
-from llama_index_advanced_rag.retrievers.anchor_sources import embedded_leaves, index_nodes
+from llama_index_advanced_rag.retrievers.anchor_sources import dense_over_index, index_nodes
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, both, errand, is_empty, took_part
+from llama_index_advanced_rag.retrievers.in_memory import dense_over
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.stores.node_source import DictNodeSource, NodeSource
@@ -57,7 +58,7 @@ class AnchorRetriever(TracedRetriever):
 
     1. The documents that the question is about are picked by their words and titles; their scores count further on.
     2. Detectors, side by side: keywords on lines (of the best passages by words), keywords in headings, and embeddings (optional;
-       the embedded text of a passage begins with its headings, so they are searched with it).
+       the embedded text of a passage begins with its heading, which so is searched with it).
     3. Hits are gathered by section, where there is none by page, else by passage, and scored (`ranking.anchors.score_region`).
     4. With an LLM: one call sees the outline of these documents and the candidates with their hits and names the parts that
        answer, with reasons. It finds "Termination" for "What happens if we leave early?", also where no word is shared. One more
@@ -156,10 +157,11 @@ class AnchorRetriever(TracedRetriever):
             raise ConfigurationError("AnchorRetriever.from_defaults() needs the nodes once. Pass exactly one of nodes= and index=.")
         held = list(nodes or []) if index is None else index_nodes(index)
         leaves = [node for node in held if not node.child_nodes]
-        source = DictNodeSource(held)
-        dense = None if embed_model is None else embedded_leaves(leaves, embed_model, source, index)
+        dense = None
+        if embed_model is not None:
+            dense = dense_over(leaves, embed_model) if index is None else dense_over_index(index, held, embed_model)
         lexical = LexicalRetriever.from_defaults(nodes=leaves, language=language)
-        return cls(lexical, units=UnitScorer.of_nodes(held, language=language), nodes=source, dense=dense, llm=llm, **options)
+        return cls(lexical, units=UnitScorer.of_nodes(held, language=language), nodes=DictNodeSource(held), dense=dense, llm=llm, **options)
 
     @property
     def retrievers(self) -> dict[str, BaseRetriever]:

@@ -138,8 +138,9 @@ def _weight(retriever: BaseRetriever, group: tuple[str, ...]) -> float:
     if not isinstance(retriever, LexicalRetriever):
         return 1.0
     view = retriever.postings.view()
-    found = sum(len(matches.positions) for matches in view.matches(Counter([group])))
-    return inverse_document_frequency(view.n_texts, min(found, view.n_texts)) if found else 0.0
+    alive = view.alive
+    found = sum(len(held) if alive is None else int(alive[held].sum()) for held, _, _ in view.matches(Counter([group])))
+    return inverse_document_frequency(view.n_texts, found) if found else 0.0
 
 
 def _analyzer_for(text: str, analyzer: TextAnalyzer) -> TextAnalyzer:

@@ -41,8 +41,8 @@ class NumberedOutline:
 def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, filters: MetadataFilters | None) -> list[Candidate]:
     """Documents and sections, those that are one passage or a part of one included, in the order of the documents, then of the text.
 
-    With filters an entry is one that matches, or in which a passage matches. At most 2,000 units and 4,000 passages are read,
-    the top levels first.
+    With filters an entry is one that matches, or in which a passage matches. One without a heading is called by the beginning of its
+    first such passage, never by a text that holds others. At most 2,000 units and 4,000 passages are read, the top levels first.
 
     Args:
         table: documents and sections.
@@ -55,11 +55,12 @@ def read_outline(table: UnitTable, documents: Sequence[str], nodes: NodeSource, 
     places = sorted(sorted(places, key=lambda place: table.units[place].level)[:_MOST_UNITS])
     found = {node.node_id: node for node in nodes.get_nodes([table.units[place].unit_id for place in places])}
     below = dict.fromkeys(child.node_id for node in found.values() for child in node.child_nodes or [] if child.node_id not in unit_ids)
-    passages = [node for node in nodes.get_nodes(list(below)[:_MOST_PASSAGES]) if metadata_matches(filterable_metadata(node), filters)]
-    seen = {place for node in passages if (inner := table.index_of(node)) is not None for place in table.ancestors(inner)}
-    kept = {place for place in places if filters is None or place in seen or _matches(found.get(table.units[place].unit_id), filters)}
-    entries = [Candidate(_titled(region_of_unit(table, place), found)) for place in places if place in kept]
-    return _in_order([*entries, *_one_passage_sections(passages, table), *_packed(found, passages, table)], documents)
+    read = nodes.get_nodes(list(below)[:_MOST_PASSAGES])
+    passages = sorted((node for node in read if metadata_matches(filterable_metadata(node), filters)), key=_text_order)
+    first = _first_inside(passages, table)
+    kept = [place for place in places if filters is None or place in first or _matches(found.get(table.units[place].unit_id), filters)]
+    entries = [Candidate(_titled(region_of_unit(table, place), first.get(place))) for place in kept]
+    return _in_order([*entries, *_one_passage_sections(passages, table), *_packed(found, passages, table, nodes)], documents)
 
 
 def number_outline(entries: Sequence[Candidate], candidates: Sequence[Candidate], documents: Sequence[str], *, limit: int = MOST_ENTRIES) -> NumberedOutline:
@@ -110,12 +111,28 @@ def inert(text: str, limit: int) -> str:
     return joined if len(joined) <= limit else joined[:limit].rstrip() + " …"
 
 
-def _titled(region: Region, found: Mapping[str, BaseNode]) -> Region:
-    """The region; one without a heading is called by the beginning of its text."""
-    node = found.get(region.key)
-    if region.title or node is None:
-        return region
-    return replace(region, title=node.get_content(metadata_mode=MetadataMode.NONE)[:_TITLE_CHARS])
+def _titled(region: Region, passage: BaseNode | None) -> Region:
+    """The region; one without a heading is called by the beginning of a passage in it."""
+    return region if region.title or passage is None else replace(region, title=_shown(passage)[:_TITLE_CHARS])
+
+
+def _first_inside(passages: Iterable[BaseNode], table: UnitTable) -> dict[int, BaseNode]:
+    """For each unit that holds one of the passages the first of these."""
+    first: dict[int, BaseNode] = {}
+    for node in passages:
+        inner = table.index_of(node)
+        for place in [] if inner is None else table.ancestors(inner):
+            first.setdefault(place, node)
+    return first
+
+
+def _text_order(node: BaseNode) -> tuple[str, int]:
+    return document_of(node), getattr(node, "start_char_idx", None) or 0
+
+
+def _shown(node: BaseNode) -> str:
+    """The text of a node that may be shown."""
+    return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
 def _places_of(table: UnitTable, ref_doc_id: str) -> list[int]:
@@ -141,15 +158,16 @@ def _one_passage_sections(passages: Iterable[BaseNode], table: UnitTable) -> lis
     return [Candidate(region, tuple(found)) for region, found in held.values()]
 
 
-def _packed(found: Mapping[str, BaseNode], passages: Sequence[BaseNode], table: UnitTable) -> Iterator[Candidate]:
+def _packed(found: Mapping[str, BaseNode], passages: Sequence[BaseNode], table: UnitTable, nodes: NodeSource) -> Iterator[Candidate]:
     by_document: dict[str, list[BaseNode]] = defaultdict(list)
     for node in passages:
         by_document[document_of(node)].append(node)
-    for ref_doc_id, held in by_document.items():
-        place = table.place_of_document(ref_doc_id)
-        document = None if place is None else found.get(table.units[place].unit_id)
-        if document is not None and document.child_nodes:
-            yield from packed_sections(document, held, table)
+    places = {ref_doc_id: table.place_of_document(ref_doc_id) for ref_doc_id in by_document}
+    wholes = {ref_doc_id: found.get(table.units[place].unit_id) for ref_doc_id, place in places.items() if place is not None}
+    cut = {ref_doc_id: whole for ref_doc_id, whole in wholes.items() if whole is not None and whole.child_nodes}
+    sources = {node.node_id: node for node in nodes.get_nodes(list(cut))} if cut else {}
+    for ref_doc_id, whole in cut.items():
+        yield from packed_sections(whole, by_document[ref_doc_id], table, source=sources.get(ref_doc_id))
 
 
 def _in_order(entries: Iterable[Candidate], documents: Sequence[str]) -> list[Candidate]:
@@ -170,13 +188,13 @@ def _title(one: Candidate) -> str:
 
 
 def _beginning(one: Candidate) -> str:
-    return one.passages[0].node.get_content(metadata_mode=MetadataMode.NONE)[:_LINE_CHARS] if one.passages else ""
+    return _shown(one.passages[0].node)[:_LINE_CHARS] if one.passages else ""
 
 
 def _candidate_lines(one: Candidate, number: int) -> list[str]:
     lines = [f"- {inert(line.text, _LINE_CHARS)}" + (f" (p. {inert(line.page, 20)})" if line.page else "") for line in one.best_lines(_LINES)]
     if not lines and one.passages:
         best = max(one.passages, key=lambda passage: passage.anchor)
-        beginning = inert(best.node.get_content(metadata_mode=MetadataMode.NONE), _LINE_CHARS)
+        beginning = inert(_shown(best.node), _LINE_CHARS)
         lines = [f"- {beginning}"] if beginning else []
     return [f"[{number}] {_title(one)}", *lines]

@@ -7,11 +7,10 @@ from typing import Literal
 from llama_index.core.schema import BaseNode
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR, SECTION_PATH
-from llama_index_advanced_rag.hierarchy.units import Unit, UnitTable, document_of
+from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.retrievers.anchor_lines import page_of
 
 RegionKind = Literal["document", "section", "page", "chunk"]
-_CUT = "…"
 _SEVERAL = re.compile(r"^(\d+)-\d+$")
 
 
@@ -76,7 +75,7 @@ def region_of(node: BaseNode, table: UnitTable) -> Region:
     place = table.index_of(node)
     unit = None if place is None else table.units[place]
     path, ref_doc_id, page = str(node.metadata.get(SECTION_PATH) or ""), document_of(node), page_of(node)
-    if place is not None and unit is not None and unit.level > 0 and (not path or _is_path_of(path, unit)):
+    if place is not None and unit is not None and unit.level > 0 and path in ("", unit.path):
         return region_of_unit(table, place)
     start = getattr(node, "start_char_idx", None) or 0
     if path:
@@ -89,11 +88,3 @@ def region_of(node: BaseNode, table: UnitTable) -> Region:
         return Region(f"{ref_doc_id}\0page {first}", "page", ref_doc_id, "", f"page {first}", 1, start, first, None)
     key = f"{node.node_id}\0"  # a node without a document is a document too, of this id
     return Region(key, "chunk", ref_doc_id, "", "", 1, start, None, None)
-
-
-def _is_path_of(path: str, unit: Unit) -> bool:
-    """Whether a path is the unit's, perhaps with its outermost headings cut off."""
-    if path == unit.path:
-        return True
-    head, separator, rest = path.partition(PATH_SEPARATOR)
-    return head == _CUT and separator != "" and (PATH_SEPARATOR + unit.path).endswith(PATH_SEPARATOR + rest)

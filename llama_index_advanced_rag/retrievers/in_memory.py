@@ -34,7 +34,7 @@ def search_nodes(nodes: Sequence[BaseNode], *, embed_model: BaseEmbedding | None
 
 def dense_over(nodes: Sequence[BaseNode], embed_model: BaseEmbedding) -> DenseRetriever:
     """Search by meaning over nodes, which are embedded now."""
-    store = FlatVectorStore()
+    store = FlatVectorStore(keep_nodes=False)
     vectors: list[Any] = embed_model.get_text_embedding_batch([node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]) if nodes else []
     store.add([node.model_copy(update={"embedding": vector}) for node, vector in zip(nodes, vectors, strict=True)])
     return DenseRetriever(store, embed_model, nodes=DictNodeSource(nodes))

@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
+from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.keys import SECTION_PATH
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
@@ -304,6 +305,57 @@ def test_the_arbiter_is_not_shown_what_the_filters_keep_out(both):
     anchors(both, llm=llm, filters=french).retrieve(LEAVE)
     assert all("Résiliation" in prompt for prompt in llm.prompts)
     assert not any("Termination" in prompt or "agreement" in prompt for prompt in llm.prompts)
+
+
+def stock_part(acl: str | None) -> list[TextNode]:
+    """A part without a heading: a secret passage, an open one, and the part around both."""
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    inside: Any = {**source, NodeRelationship.PARENT: RelatedNodeInfo(node_id="part")}
+    secret = TextNode(id_="secret", text="Confidential: the merger price is nine.", metadata={"acl": "board"}, relationships=inside, start_char_idx=0)
+    public = TextNode(id_="open", text="Open: the notice is three months.", metadata={"acl": "all"}, relationships=inside, start_char_idx=40)
+    around: Any = {
+        **source,
+        NodeRelationship.PARENT: RelatedNodeInfo(node_id="whole"),
+        NodeRelationship.CHILD: [RelatedNodeInfo(node_id="secret"), RelatedNodeInfo(node_id="open")],
+    }
+    metadata = {} if acl is None else {"acl": acl}
+    part = TextNode(id_="part", text=f"{secret.text}\n{public.text}", metadata=metadata, relationships=around)
+    top: Any = {**source, NodeRelationship.CHILD: [RelatedNodeInfo(node_id="part")]}
+    return [TextNode(id_="whole", text=part.text, metadata=metadata, relationships=top), part, secret, public]
+
+
+@pytest.mark.parametrize("acl", [None, "board", "all"])
+@pytest.mark.parametrize("query", ["What notice is given?", "merger price", LEAVE])
+def test_a_part_without_a_heading_is_called_by_what_may_be_shown(acl, query):
+    allowed = MetadataFilters(filters=[MetadataFilter(key="acl", value="all")])
+    llm = ScriptedLLM(['{"units": []}'])
+    anchors(stock_part(acl), llm=llm, filters=allowed, language="en").retrieve(query)
+    assert not any("Confidential" in prompt or "nine" in prompt for prompt in llm.prompts)
+    assert all("[2]   Open: the notice is three months." in prompt for prompt in llm.prompts)
+    assert len(llm.prompts) == 1
+
+
+def test_without_filters_a_part_without_a_heading_is_called_by_its_beginning():
+    llm = ScriptedLLM(['{"units": []}'])
+    anchors(stock_part(None), llm=llm, language="en").retrieve(LEAVE)
+    assert "[2]   Confidential: the merger price" in llm.prompts[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"llm": True}])
+def test_what_was_deleted_changes_nothing(options):
+    model = DeterministicEmbedding()
+    kept = contract(ENGLISH, doc_id="agreement", title="Service agreement")
+    gone = [contract(ENGLISH, doc_id=f"old-{number}", title="Old agreement about invoices") for number in range(3)]
+    with CorpusIndex.from_documents([kept, *gone], embed_model=model) as both, CorpusIndex.from_documents([kept], embed_model=model) as alone:
+        both.apply(deleted=[document.id_ for document in gone])
+        for query in ("When are invoices due?", "notice of the annex", LEAVE):
+            answers = []
+            for index in (both, alone):
+                llm = ScriptedLLM([naming("Penalties")]) if options else None
+                hits, trace = traced(index.as_retriever("anchor", similarity_top_k=5, llm=llm), query)
+                answers.append(([(hit.node_id, hit.score) for hit in hits], [item.details for item in trace.evidence], llm.prompts if llm else []))
+            assert answers[0] == answers[1]
+            assert answers[0][0]
 
 
 def test_flat_nodes_are_gathered_by_page_and_without_pages_by_passage():
