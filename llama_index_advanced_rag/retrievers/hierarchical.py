@@ -40,15 +40,17 @@ class HierarchyStrategy(str, Enum):
 class HierarchicalRetriever(TracedRetriever):
     """Uses that passages stand in sections, and sections in documents.
 
-    - `top_down`, from coarse to fine: the question chooses documents (at least five, and as many as it takes to hold 200 passages; where fewer share
-      a word with it, passages are sought everywhere); passages are
+    - `top_down`, from coarse to fine: the question chooses documents (at least five, and as many as it takes to hold 200 passages; where fewer of several
+      passages share a word with it, passages are sought everywhere); passages are
       sought in these, and the score of a passage is the weighted mean of its own (of the retriever), its document's and its best section's. A
       passage seldom says what it is about as well as its document does: whose accounts, of which quarter.
     - `merge_up`: passages are found as the retriever finds them; where enough parts of a section are among them the section takes their place.
-    - `collapsed`: passages and summaries of documents and sections compete in one list; a summary is returned as a node of its own.
+    - `collapsed`: passages and summaries of documents and sections compete in one list; a summary is returned as a node with the id of what it sums
+      up, so nothing is merged here.
 
     Documents and sections are scored by the words they hold and by their titles, from the postings of their passages. With `summaries`
-    their summaries count as much, by words and meaning. No LLM call, or those of the summaries, one for each new unit, if they have an LLM.
+    their summaries count as much, by words and meaning. No LLM call; with summaries that an LLM writes, theirs: at the first question one for
+    each document and section (and cluster), after a change one for what is new.
     An empty query finds nothing.
 
     Scores are 0 to 1 in `top_down` and `collapsed`, those of the retriever in `merge_up`; higher is better.
@@ -67,12 +69,13 @@ class HierarchicalRetriever(TracedRetriever):
         min_documents: documents looked into, at least.
         min_passages: passages in them, at least.
         candidates: passages put in order.
-        min_share: share of a section's parts that must be found for the section to take their place; None = 0.5 in `merge_up`, no merging in the others.
+        min_share: share of a section's parts that must be found for the section to take their place; None = 0.5 in `merge_up`, no merging in
+            `top_down`. Not for `collapsed`.
         max_tokens: when merging, most tokens of all nodes returned, in LlamaIndex's tokenizer, one node at least; None = no limit.
         max_section_tokens: most tokens of a section that takes the place of its parts; None = `max_tokens`.
 
     Raises:
-        ConfigurationError: an option cannot work.
+        ConfigurationError: an option cannot work, or not with this strategy.
 
     Example:
         >>> from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
@@ -120,10 +123,8 @@ class HierarchicalRetriever(TracedRetriever):
         self._strategy = parse_choice(HierarchyStrategy, strategy, argument="strategy")
         self._units = units or _units_of(nodes, self._strategy)
         self._summaries = summaries
-        if summaries is None and self._strategy is HierarchyStrategy.COLLAPSED:
-            raise ConfigurationError(
-                "strategy is 'collapsed' and there are no summaries. Pass summaries=UnitSummaries(...), or summaries=True to as_retriever."
-            )
+        if self._strategy is HierarchyStrategy.COLLAPSED:
+            _check_collapsed(summaries, min_share)
         self._placing = Placing.checked(document_weight=document_weight, section_weight=section_weight)
         self._min_documents = whole_number("min_documents", min_documents)
         self._min_passages = whole_number("min_passages", min_passages)
@@ -162,7 +163,8 @@ class HierarchicalRetriever(TracedRetriever):
         chosen = await in_thread(self._chosen, query_bundle.query_str)
         if self._summaries is not None:
             chosen = chosen.with_summaries(await self._summaries.ascores(query_bundle))
-        return await in_thread(self._arranged, chosen, await self._child(chosen).aretrieve(query_bundle))
+        child = await in_thread(self._child, chosen)  # the documents are chosen here
+        return await in_thread(self._arranged, chosen, await child.aretrieve(query_bundle))
 
     def _chosen(self, query: str) -> Chosen:
         """The documents worth looking into; all of them where passages are found first."""
@@ -198,6 +200,16 @@ class HierarchicalRetriever(TracedRetriever):
 
     def __repr__(self) -> str:
         return f"HierarchicalRetriever({self._strategy.value}, {self._retriever!r}, similarity_top_k={self._similarity_top_k})"
+
+
+def _check_collapsed(summaries: UnitSummaries | None, min_share: float | None) -> None:
+    if summaries is None:
+        raise ConfigurationError("strategy is 'collapsed' and there are no summaries. Pass summaries=UnitSummaries(...), or summaries=True to as_retriever.")
+    if min_share is not None:
+        raise ConfigurationError(
+            f"min_share is {min_share!r} and strategy is 'collapsed', where the summary of a section stands in its place and nothing is merged. "
+            "Leave min_share out, or pass strategy='top_down' or 'merge_up'."
+        )
 
 
 def _units_of(nodes: Nodes, strategy: HierarchyStrategy) -> UnitScorer | None:

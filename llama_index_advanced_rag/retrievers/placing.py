@@ -51,6 +51,14 @@ class Chosen:
             return {}
         return self.scores.choose_documents(self._by_summary, min_documents=self.min_documents, min_passages=self.min_passages)
 
+    def share_of(self, node: BaseNode, own: float) -> float:
+        """The share of the document of a passage; of a document that is this passage alone, the passage's own."""
+        ref_doc_id = document_of(node)
+        place = self.table.place_of_document(ref_doc_id)
+        if self.scores is not None and place is not None and self.scores.n_passages[place] <= 1:
+            return own
+        return self.documents.get(ref_doc_id, 0.0)
+
     def within(self, filters: MetadataFilters | None) -> MetadataFilters | None:
         """The filters, and those that let only the chosen documents through; where these are too few there is no more filter."""
         if self.scores is None or not self.scores.are_enough(self.documents, min_documents=self.min_documents, min_passages=self.min_passages):
@@ -120,11 +128,16 @@ class Placing:
         return [NodeWithScore(node=hit.node, score=None if hit.score is None else float(hit.score)) for hit in _matching(hits, filters)]
 
     def in_place(self, chosen: Chosen, hits: Sequence[NodeWithScore], filters: MetadataFilters | None, retriever: BaseRetriever) -> list[NodeWithScore]:
-        """The hits by the weighted mean of their own share, their document's and their section's, best first."""
+        """The hits by the weighted mean of their own share, their document's and their section's, best first.
+
+        A document that is one passage says no more than this, and a passage outside of all sections stands in its document only: then the
+        smaller share stands for the missing one, so that structure is no merit by itself.
+        """
         kept = _matching(hits, filters)
         own = _shares(kept, retriever)
-        documents = [chosen.documents.get(document_of(hit.node), 0.0) for hit in kept]
-        sections = [share for share, _ in chosen.sections([hit.node for hit in kept])]
+        documents = [chosen.share_of(hit.node, share) for hit, share in zip(kept, own, strict=True)]
+        found = chosen.sections([hit.node for hit in kept])
+        sections = [around if path is None else share for (share, path), around in zip(found, documents, strict=True)]
         weights = np.array([1.0, self.document_weight, self.section_weight])
         scores = weighted_mean(np.array([own, documents, sections]).T.reshape(-1, 3), weights).tolist()
         return _ordered([NodeWithScore(node=hit.node, score=score) for hit, score in zip(kept, scores, strict=True)])

@@ -7,6 +7,7 @@ from llama_index.core.vector_stores import FilterCondition, FilterOperator, Meta
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
+from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.placing import Chosen, Placing
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.stores.filters.metadata_filters import metadata_matches
@@ -166,11 +167,13 @@ def test_documents_become_one_more_filter() -> None:
 def test_passages_without_a_document_get_through_with_any_of_them() -> None:
     scores = UnitScorer.of_nodes([*corpus(), TextNode(id_="loose", text="A loose whale.")], language="en").scores
     assert Chosen(scores("dens"), **FEW).within(None) == chosen("dens", **FEW).within(None)
-    loose = Chosen(scores("whale"), **FEW).within(RED)
+    assert Chosen(scores("whale"), **FEW).within(RED) is RED  # one passage is no document to look into
+    loose = Chosen(scores("dens whale"), **FEW).within(RED)
     assert loose is not None
     assert metadata_matches({"colour": "red"}, loose)
     assert not metadata_matches({}, loose)
-    assert not metadata_matches({"colour": "red", "ref_doc_id": "fox.md"}, loose)
+    assert metadata_matches({"colour": "red", "ref_doc_id": "fox.md"}, loose)
+    assert not metadata_matches({"colour": "red", "ref_doc_id": "hen.md"}, loose)
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), True])
@@ -179,3 +182,12 @@ def test_weights_that_cannot_work_are_refused(weight: float) -> None:
         Placing.checked(document_weight=weight, section_weight=0.5)
     with pytest.raises(ConfigurationError, match=r"section_weight is"):
         Placing.checked(document_weight=0.5, section_weight=weight)
+
+
+def test_structure_is_no_merit_by_itself() -> None:
+    """A document of one passage, and a passage outside of all sections, keep the share of what is there."""
+    nodes = [TextNode(id_=name, text=f"A whale {name}.") for name in ("blue", "grey")]
+    alone = Chosen(UnitScorer.of_nodes(nodes, language="en").scores("blue whale"))
+    found = [NodeWithScore(node=node, score=score) for node, score in zip(nodes, (0.25, 0.75), strict=True)]
+    placed = Placing(1.0, 1.0).in_place(alone, found, None, LexicalRetriever.from_defaults(nodes=nodes))
+    assert [(hit.node_id, hit.score) for hit in placed] == [("grey", 1.0), ("blue", 0.0)]
