@@ -62,10 +62,10 @@ class UnitScores:
         return {self.table.units[place].ref_doc_id: share for place, share in zip(documents[places].tolist(), shares.tolist(), strict=True)}
 
     def are_enough(self, documents: Collection[str], *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES) -> bool:
-        """Whether there are as many documents of several passages, with as many passages, as were asked for; else there is no reason to look nowhere else."""
+        """Whether there are as many documents of several passages, and as many passages, as were asked for; else there is no reason to look nowhere else."""
         places = [place for place in map(self.table.place_of_document, documents) if place is not None]
         sizes = self.n_passages[places]
-        return int(np.count_nonzero(sizes > 1)) >= min_documents and int(sizes[sizes > 1].sum()) >= min_passages
+        return int(np.count_nonzero(sizes > 1)) >= min_documents and int(sizes.sum()) >= min_passages
 
     @cached_property
     def documents(self) -> dict[str, float]:

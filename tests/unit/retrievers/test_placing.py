@@ -168,7 +168,7 @@ def test_passages_without_a_document_get_through_with_any_of_them() -> None:
     scores = UnitScorer.of_nodes([*corpus(), TextNode(id_="loose", text="A loose whale.")], language="en").scores
     assert Chosen(scores("dens"), **FEW).within(None) == chosen("dens", **FEW).within(None)
     assert Chosen(scores("whale"), **FEW).within(RED) is RED  # one passage is no document to look into
-    loose = Chosen(scores("dens whale"), **FEW).within(RED)
+    loose = Chosen(scores("dens whale"), min_documents=1, min_passages=3).within(RED)
     assert loose is not None
     assert metadata_matches({"colour": "red"}, loose)
     assert not metadata_matches({}, loose)
