@@ -216,7 +216,7 @@ def test_a_sound_index_is_left_alone_by_repair(folder: Path) -> None:
         ("UPDATE blocks SET crc = 7 WHERE file = 'rows-1.bin' AND start = 6", "'rows-1.bin' is damaged at rows 6 to 6"),
         ("DELETE FROM segments WHERE first = 6", "do not hold as many terms"),
         ("UPDATE nodes SET row = NULL WHERE ref_doc_id = 'd3'", "1 nodes cannot be found by any search"),
-        ("UPDATE nodes SET row = 900 WHERE ref_doc_id = 'd3'", "not the rows that live"),
+        ("UPDATE nodes SET row = 900 WHERE ref_doc_id = 'd3' AND row IS NOT NULL", "not the rows that live"),
         ("DELETE FROM dead", "not the rows that live"),
     ],
 )

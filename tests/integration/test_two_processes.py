@@ -18,6 +18,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.requests import drive
 from llama_index_advanced_rag.errors import EmbeddingMismatchError, StorageError
+from llama_index_advanced_rag.hierarchy.keys import CHUNKING
 from llama_index_advanced_rag.stores.rows.row_compaction import compact
 from llama_index_advanced_rag.stores.rows.row_files import RowFiles
 from llama_index_advanced_rag.testing import DeterministicEmbedding
@@ -121,7 +122,7 @@ def test_a_second_writer_that_has_waited_in_vain_says_so_and_keeps_reading(folde
 
 
 def test_two_that_write_the_first_vectors_agree_on_their_length(tmp_path: Path) -> None:
-    settings = CorpusSettings(analyzer=TextAnalyzer().to_dict())
+    settings = CorpusSettings(analyzer=TextAnalyzer().to_dict(), chunking=CHUNKING)
     first = Corpus.create(tmp_path / "index", settings)
     second = Corpus.open(tmp_path / "index")
     index, late = CorpusIndex.__new__(CorpusIndex), CorpusIndex.__new__(CorpusIndex)

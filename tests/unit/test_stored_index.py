@@ -41,9 +41,10 @@ def test_id_and_summary_are_stored(tmp_path: Path):
 
 def test_contents_are_seen_as_llamaindex_shows_them():
     index = build()
-    (node_id,) = index.ref_doc_info["fox"].node_ids
-    assert index.docstore.get_node(node_id).get_content() == "The fox hunts."
-    assert set(index.docstore.docs) == {node_id, *index.ref_doc_info["sea"].node_ids}, "passages once, not again as whole documents"
+    whole, passage = index.docstore.get_nodes(index.ref_doc_info["fox"].node_ids)
+    assert (whole.get_content(), passage.get_content()) == ("The fox hunts.",) * 2
+    assert [child.node_id for child in whole.child_nodes or []] == [passage.node_id]
+    assert set(index.docstore.docs) == {passage.node_id, index.ref_doc_info["sea"].node_ids[-1]}, "passages once, not again as whole documents"
     assert index.docstore.get_document("fox").get_content() == "The fox hunts."
     assert index.vector_store is index.storage_context.vector_store
     assert [(info.ref_doc_id, info.title) for info in index.list_documents()] == [("fox", "Foxes"), ("sea", "sea")]
