@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
-from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
-from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
@@ -21,7 +19,7 @@ from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriev
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
-from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
+from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 
 
 class RetrievalMode(str, Enum):
@@ -50,13 +48,13 @@ class SearchedIndex(NamedTuple):
         corpus: documents, words and vectors.
         embed_model: gives the embedding model; called by the modes that embed the query.
         units: gives what scores documents and sections.
-        summary_store: gives the place where summaries are kept; None where nothing may be written.
+        summaries: gives the summaries of its documents and sections, the same to all retrievers.
     """
 
     corpus: Corpus
     embed_model: Callable[[], BaseEmbedding]
     units: Callable[[], UnitScorer]
-    summary_store: Callable[[], BaseKVStore | None]
+    summaries: Callable[[], SharedSummaries]
 
 
 def _lexical(index: SearchedIndex, **options: Any) -> TracedRetriever:
@@ -74,13 +72,22 @@ def _hybrid(index: SearchedIndex, **options: Any) -> TracedRetriever:
 
 
 def _hierarchical(
-    index: SearchedIndex, *, summaries: bool | UnitSummaries = False, tree: bool = False, llm: LLM | None = None, **options: Any
+    index: SearchedIndex, *, summaries: bool | UnitSummaries | None = None, tree: bool = False, llm: LLM | None = None, **options: Any
 ) -> TracedRetriever:
-    units = index.units()
-    if summaries is True or (summaries is False and (tree or llm is not None)):
-        store, summarizer = index.summary_store(), Summarizer(llm, language=index.corpus.analyzer.language)
-        summaries = UnitSummaries(units, index.corpus, embed_model=index.embed_model(), summarizer=summarizer, tree=tree, store=store)
-    return HierarchicalRetriever(_hybrid(index), nodes=index.corpus, units=units, summaries=summaries or None, **options)
+    """`summaries` is None: there are some if a tree or an LLM was asked for."""
+    _check_summaries(summaries, tree=tree)
+    if summaries is True or (summaries is None and (tree or llm is not None)):
+        summaries = index.summaries().written_by(llm, tree=tree)
+    return HierarchicalRetriever(_hybrid(index), nodes=index.corpus, units=index.units(), summaries=summaries or None, **options)
+
+
+def _check_summaries(summaries: object, *, tree: bool) -> None:
+    if summaries is not None and not isinstance(summaries, (bool, UnitSummaries)):
+        raise ConfigurationError(f"summaries is {summaries!r}. It must be True, False, None or UnitSummaries.")
+    if tree and summaries is False:
+        raise ConfigurationError("tree is True and summaries is False, so that there is nothing to cluster. Leave one of them out.")
+    if tree and isinstance(summaries, UnitSummaries):
+        raise ConfigurationError("tree is True, and summaries are given, which are clustered or not. Leave tree out and pass UnitSummaries(..., tree=True).")
 
 
 def _anchor(index: SearchedIndex, *, embeddings: bool = True, **options: Any) -> TracedRetriever:
@@ -128,7 +135,8 @@ def takes_llm(mode: "RetrievalMode | str", options: Mapping[str, Any]) -> bool:
     """Whether the retriever of a mode asks an LLM under these options, and so wants the index's own where none is given."""
     known = checked_mode(mode)
     if known is RetrievalMode.HIERARCHICAL:
-        return bool(options.get("summaries") or options.get("tree"))
+        summaries = options.get("summaries")
+        return summaries is True or (summaries is None and bool(options.get("tree")))
     return known is RetrievalMode.ANCHOR or "num_queries" in options
 
 

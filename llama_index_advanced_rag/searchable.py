@@ -18,6 +18,7 @@ from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEng
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries
 from llama_index_advanced_rag.storage_view import SUMMARY_FILE, open_summaries
 from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 
@@ -35,6 +36,7 @@ class SearchableIndex(MaintainedIndex):
 
     _llm: LLM | None
     _units: UnitScorer | None = None
+    _summaries: SharedSummaries | None = None
     _summary_store: SQLiteKVStore | None = None
 
     def as_retriever(  # type: ignore[override]
@@ -48,18 +50,21 @@ class SearchableIndex(MaintainedIndex):
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid); for "hierarchical" also
-                `summaries=True` and `tree=True`, for "anchor" `embeddings=False`. What asks an LLM (the queries of `num_queries`, summaries, the
-                arbiter of "anchor") asks the index's own, which is None unless one was given; `llm=` gives another one, or None.
+                `summaries=True` (score documents and sections by summaries too; without it there are some where `tree=True` or `llm=` is given,
+                with `summaries=False` none) and `tree=True`, for "anchor" `embeddings=False`. What asks an LLM (the queries of `num_queries`,
+                summaries, the arbiter of "anchor") asks the index's own, which is None unless one was given; `llm=` gives another one, or None.
+                Summaries are made at the first question and shared by all retrievers of the index with the same LLM and `tree`.
 
         Raises:
             ModeNotAvailableError: this version cannot run the mode.
+            ConfigurationError: an argument cannot work.
             UnknownArgumentError: an argument that the retriever does not take.
         """
         if takes_llm(mode, kwargs):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
-        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._store_of_summaries)
+        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries)
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
 
     def _scorer_of_units(self) -> UnitScorer:
@@ -67,6 +72,14 @@ class SearchableIndex(MaintainedIndex):
         if self._units is None:
             self._units = UnitScorer.of_corpus(self._corpus)
         return self._units
+
+    def _shared_summaries(self) -> SharedSummaries:
+        """For all retrievers, so that a summary is made, and paid for, once."""
+        with self._resolving:
+            if self._summaries is None:
+                store, language = self._store_of_summaries(), self._corpus.analyzer.language
+                self._summaries = SharedSummaries(self._scorer_of_units(), self._corpus, embed_model=self.embed_model, language=language, store=store)
+            return self._summaries
 
     def _store_of_summaries(self) -> SQLiteKVStore | None:
         """The file beside the index in which summaries are kept; None in memory, and where there is none yet and none may be made."""

@@ -7,7 +7,7 @@ from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailable
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, takes_llm
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
-from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
+from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 
 TAX = MetadataFilters(filters=[MetadataFilter(key="kind", value="tax")])
@@ -17,7 +17,9 @@ TAX = MetadataFilters(filters=[MetadataFilter(key="kind", value="tax")])
 def searched() -> SearchedIndex:
     documents = [Document(text="The fox hunts.", id_="fox"), Document(text="Tax rose for the fox.", id_="tax", metadata={"kind": "tax"})]
     corpus = CorpusIndex.from_documents(documents, embed_model=DeterministicEmbedding()).corpus
-    return SearchedIndex(corpus, DeterministicEmbedding, lambda: UnitScorer.of_corpus(corpus), lambda: None)
+    units = UnitScorer.of_corpus(corpus)
+    shared = SharedSummaries(units, corpus, embed_model=DeterministicEmbedding())
+    return SearchedIndex(corpus, DeterministicEmbedding, lambda: units, lambda: shared)
 
 
 @pytest.mark.parametrize("mode", AVAILABLE_MODES)
@@ -67,6 +69,10 @@ def test_only_what_a_user_can_choose_is_an_option():
         ("hierarchical", {"strategy": "merge_up"}, False),
         ("hierarchical", {"summaries": True}, True),
         ("hierarchical", {"tree": True}, True),
+        ("hierarchical", {"summaries": None, "tree": True}, True),
+        ("hierarchical", {"summaries": False}, False),
+        ("hierarchical", {"summaries": False, "tree": True}, False),
+        ("hierarchical", {"summaries": object(), "tree": True}, False),
         ("anchor", {}, True),
     ],
 )
@@ -78,11 +84,41 @@ def test_summaries_of_ones_own_and_made_ones(searched: SearchedIndex):
     llm = ScriptedLLM(["About it."])
     own = UnitSummaries(searched.units(), searched.corpus, embed_model=DeterministicEmbedding())
     options = {"strategy": "collapsed"}
-    for given, calls in (({"summaries": own}, 0), ({"summaries": True}, 0), ({"summaries": True, "llm": llm}, 2), ({"llm": llm}, 2), ({"tree": True}, 0)):
+    for given, calls in (({"summaries": own}, 0), ({"summaries": True}, 0), ({"llm": llm}, 2), ({"summaries": True, "llm": llm}, 0), ({"tree": True}, 0)):
         llm.prompts.clear()
         retriever = build_retriever(searched, "hierarchical", similarity_top_k=9, filters=None, options={**options, **given})
         assert any("summary_of" in hit.node.metadata for hit in retriever.retrieve("fox")), given
         assert len(llm.prompts) == calls, given
+
+
+def test_no_summaries_means_none(searched: SearchedIndex):
+    def unavailable() -> None:
+        raise AssertionError("summaries were asked for")
+
+    llm = ScriptedLLM(["About it."])
+    without = searched._replace(summaries=unavailable)
+    for options in ({}, {"llm": None}, {"summaries": None}, {"summaries": False}, {"summaries": False, "llm": llm}):
+        assert build_retriever(without, "hierarchical", similarity_top_k=9, filters=None, options=options).retrieve("fox")
+    assert llm.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"summaries": "yes"}, "summaries is 'yes'. It must be True, False, None or UnitSummaries"),
+        ({"summaries": False, "tree": True}, "tree is True and summaries is False"),
+        ({"summaries": False, "strategy": "collapsed"}, "strategy is 'collapsed' and there are no summaries"),
+    ],
+)
+def test_options_of_summaries_that_contradict_each_other(searched: SearchedIndex, options: dict[str, object], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        build_retriever(searched, "hierarchical", similarity_top_k=1, filters=None, options=options)
+
+
+def test_summaries_that_are_given_are_clustered_or_not_already(searched: SearchedIndex):
+    own = UnitSummaries(searched.units(), searched.corpus, embed_model=DeterministicEmbedding())
+    with pytest.raises(ConfigurationError, match=r"Leave tree out and pass UnitSummaries\(..., tree=True\)"):
+        build_retriever(searched, "hierarchical", similarity_top_k=1, filters=None, options={"summaries": own, "tree": True})
 
 
 def test_anchors_without_embeddings_embed_nothing(searched: SearchedIndex):

@@ -1,6 +1,7 @@
 """HierarchicalRetriever: the right document first, sections in place of their parts, summaries beside passages; filters, failures, reasons."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentE
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever, HierarchyStrategy
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
-from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
+from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer, UnitScores
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -30,6 +31,7 @@ from llama_index_advanced_rag.usage import capture_usage
 
 COMPANIES = ("fox", "hen", "owl", "crow", "wolf", "lynx", "mole", "trout")
 STRATEGIES = tuple(HierarchyStrategy)
+MERGING = tuple(strategy for strategy in STRATEGIES if strategy is not HierarchyStrategy.COLLAPSED)
 QUESTION = "What were the total net sales of the owl?"
 SIZES = {"chunk_size": 48, "chunk_overlap": 0}
 
@@ -96,13 +98,13 @@ def test_the_passage_of_the_right_document_where_a_hybrid_search_cannot_tell(ind
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_async_gives_the_same(index: CorpusIndex, strategy: HierarchyStrategy) -> None:
-    retriever = index.as_retriever("hierarchical", similarity_top_k=5, min_share=0.5, **options_of(strategy))
+    merging = {"min_share": 0.5} if strategy in MERGING else {}
+    retriever = index.as_retriever("hierarchical", similarity_top_k=5, **merging, **options_of(strategy))
     for question in (QUESTION, "costs of region 3", "zzz", ""):
         assert shown(asyncio.run(retriever.aretrieve(question))) == shown(retriever.retrieve(question))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("min_share", [None, 0.0])
+@pytest.mark.parametrize(("strategy", "min_share"), [*((strategy, None) for strategy in STRATEGIES), *((strategy, 0.0) for strategy in MERGING)])
 @pytest.mark.parametrize(("kind", "operator"), [("bird", FilterOperator.EQ), ("bird", FilterOperator.NE)])
 def test_nothing_that_does_not_match_slips_in(
     index: CorpusIndex, strategy: HierarchyStrategy, min_share: float | None, kind: str, operator: FilterOperator
@@ -181,11 +183,11 @@ def test_without_merging_passages_are_given(index: CorpusIndex) -> None:
         assert not hit.node.child_nodes
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", MERGING)
 def test_sections_in_place_of_their_parts(index: CorpusIndex, strategy: HierarchyStrategy) -> None:
     found = index.as_retriever("hierarchical", similarity_top_k=40, min_share=0.5, **options_of(strategy)).retrieve(QUESTION)
     sections = [hit.node for hit in found if hit.node.child_nodes]
-    assert sections or strategy is HierarchyStrategy.COLLAPSED, "where the summary of a section is found its parts stay beside it"
+    assert sections
     assert len({hit.node_id for hit in found}) == len(found)
     within = {child.node_id for section in sections for child in section.child_nodes or []}
     assert not within & {hit.node_id for hit in found}, "no part stands beside its whole"
@@ -224,6 +226,29 @@ def test_collapsed_gives_summaries_as_nodes_of_their_own(index: CorpusIndex) -> 
         assert len(hit.node.get_content()) <= whole[hit.node_id].end
     stored = index.docstore.get_node(summaries[0].node_id)
     assert stored.get_content() != "", "the unit itself can be read by the same id"
+
+
+def test_collapsed_does_not_merge(index: CorpusIndex) -> None:
+    for min_share in (0.0, 0.5):
+        with pytest.raises(ConfigurationError, match=rf"min_share is {min_share} and strategy is 'collapsed', .* nothing is merged. Leave min_share out"):
+            index.as_retriever("hierarchical", strategy="collapsed", summaries=True, min_share=min_share)
+    retriever = index.as_retriever("hierarchical", strategy="collapsed", summaries=True, similarity_top_k=100)
+    passages = {hit.node_id for hit in index.as_retriever("hybrid", similarity_top_k=100).retrieve(QUESTION)}
+    assert passages <= {hit.node_id for hit in retriever.retrieve(QUESTION)}, "a summary takes the place of no passage"
+
+
+async def test_async_chooses_the_documents_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+    choose = UnitScores.choose_documents
+
+    def noted(self: UnitScores, *args: object, **options: object) -> dict[str, float]:
+        threads.append(threading.current_thread())
+        return choose(self, *args, **options)
+
+    monkeypatch.setattr(UnitScores, "choose_documents", noted)
+    assert await HierarchicalRetriever.from_nodes(parsed("fox", "owl"), similarity_top_k=2).aretrieve(QUESTION)
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 def test_summaries_help_to_choose_documents() -> None:
@@ -279,7 +304,7 @@ def test_nothing_given_is_changed() -> None:
     before = snapshot(nodes)
     for strategy in STRATEGIES:
         bundle = QueryBundle(QUESTION)
-        in_memory(nodes, strategy, min_share=0.2).retrieve(bundle)
+        in_memory(nodes, strategy, **({"min_share": 0.2} if strategy in MERGING else {})).retrieve(bundle)
         assert bundle == QueryBundle(QUESTION)
     assert snapshot(nodes) == before
 

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.schema import Document, MetadataMode, QueryBundle
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
@@ -12,7 +13,7 @@ from llama_index_advanced_rag.errors import StorageError
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
 from llama_index_advanced_rag.ranking.tree_search import TreeSearch
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
-from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
+from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 from llama_index_advanced_rag.storage_view import SUMMARY_FILE
 from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -57,6 +58,20 @@ def warnings_of(index: CorpusIndex, llm: ScriptedLLM) -> list[str]:
     with capture_trace() as trace:
         ask(index, llm)
     return [note.message for note in trace.all_notes() if note.level == "warning"]
+
+
+def kept(folder: Path) -> dict[str, dict[str, object]]:
+    """What the file beside the index holds, by key."""
+    with SQLiteKVStore(folder / SUMMARY_FILE, read_only=True) as store:
+        return store.get_all(collection="summaries")
+
+
+class Other(ScriptedLLM):
+    """An LLM of another name."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return super().metadata.model_copy(update={"model_name": "other"})
 
 
 def test_nothing_is_made_before_the_first_question_and_nothing_at_the_second() -> None:
@@ -164,8 +179,11 @@ def test_what_is_damaged_is_reported_and_made_again(folder: Path, damage: str, r
 
 def test_a_tree_of_another_format_is_made_again(folder: Path) -> None:
     llm = writer()
+    with load(folder) as index:
+        ask(index, llm)
     with SQLiteKVStore(folder / SUMMARY_FILE) as store:
-        store.put("summary_tree", {"nonsense": 1}, collection="summaries")
+        for key in kept(folder):
+            store.put(key, {"nonsense": 1}, collection="summaries")
     with load(folder) as index:
         assert any("The kept summaries cannot be read and are made anew" in warning for warning in warnings_of(index, llm))
         assert warnings_of(index, llm) == []
@@ -192,6 +210,100 @@ def test_an_embedding_model_that_fails_is_raised_and_nothing_is_paid_twice(folde
         model.fail_on = None
         summaries.update()
         assert len(llm.prompts) == asked == len(summaries.tree)
+
+
+def test_what_was_paid_for_before_a_failure_is_not_lost_to_what_is_stored(folder: Path) -> None:
+    llm, model = writer(), DeterministicEmbedding()
+    with load(folder) as index:
+        ask(index, llm)
+    with load(folder, embed_model=model, llm=llm) as index:
+        before = index.corpus.counts()["outline_nodes"]
+        index.insert(document("owl"))
+        llm.prompts.clear()
+        model.fail_on = "Summary"
+        retriever = index.as_retriever("hierarchical", summaries=True)
+        for _ in range(2):
+            with pytest.raises(ConnectionError, match="the embedding service is down"):
+                retriever.retrieve(QUESTION)
+        with pytest.raises(ConnectionError, match="the embedding service is down"):
+            index.as_retriever("hierarchical", summaries=True).retrieve(QUESTION)
+        asked = len(llm.prompts)
+        assert asked == index.corpus.counts()["outline_nodes"] - before, "the new document and its sections, once"
+        model.fail_on = None
+        assert index.as_retriever("hierarchical", summaries=True).retrieve(QUESTION)
+        assert len(llm.prompts) == asked
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_all_retrievers_of_an_index_share_them(folder: Path, in_memory: bool) -> None:
+    llm = writer()
+    with build(document("fox"), document("hen"), llm=llm) if in_memory else load(folder, llm=llm) as index:
+        units = index.corpus.counts()["outline_nodes"]
+        first = ask(index, llm)
+        assert len(llm.prompts) == units
+        assert ask(index, llm) == first
+        index.as_query_engine(retriever_mode="hierarchical", summaries=True).retrieve(QueryBundle(QUESTION))
+        assert len(llm.prompts) == units
+        ask(index, llm, tree=True)
+        clusters = len(llm.prompts) - units
+        assert 0 < clusters < units, "the summaries of the units are there, those of the clusters are made"
+        other = Other(["From another model."])
+        ask(index, other)
+        ask(index, None)
+        assert len(other.prompts) == units
+        for tree in (False, True, False):
+            ask(index, llm, tree=tree)
+        ask(index, other)
+        assert (len(llm.prompts), len(other.prompts)) == (units + clusters, units), "nobody takes the place of another"
+
+
+def test_those_of_each_writer_and_kind_are_kept_side_by_side(folder: Path) -> None:
+    llm, other = writer(), Other(["From another model."])
+    with load(folder) as index:
+        found = [ask(index, llm), ask(index, llm, tree=True), ask(index, None), ask(index, other)]
+    held, calls = kept(folder), (len(llm.prompts), len(other.prompts))
+    assert len(held) == 4
+    assert all(key.startswith("summary_tree/") for key in held)
+    with load(folder) as index:
+        assert [ask(index, other), ask(index, None), ask(index, llm, tree=True), ask(index, llm)] == found[::-1]
+    assert kept(folder) == held
+    assert (len(llm.prompts), len(other.prompts)) == calls
+
+
+def test_a_tree_begins_with_the_summaries_that_are_kept_and_the_other_way_round(folder: Path) -> None:
+    llm = writer()
+    with load(folder) as index:
+        ask(index, llm, tree=True)
+        units = index.corpus.counts()["outline_nodes"]
+    made = len(llm.prompts)
+    with load(folder) as index:
+        ask(index, llm)
+        assert len(llm.prompts) == made > units
+    assert sorted(len(held["nodes"]) for held in kept(folder).values()) == [units, made]
+
+
+def test_what_an_llm_failed_to_write_is_tried_again_for_the_next_retriever() -> None:
+    broken, llm = ScriptedLLM([""]), writer()
+    with build(document("fox"), document("hen")) as index:
+        retriever = index.as_retriever("hierarchical", summaries=True, llm=broken)
+        retriever.retrieve(QUESTION)
+        failed = len(broken.prompts)
+        retriever.retrieve(QUESTION)
+        assert len(broken.prompts) == failed > 0, "not at each question"
+        assert warnings_of(index, llm) == []
+        assert len(llm.prompts) == index.corpus.counts()["outline_nodes"], "the LLM that is given last writes"
+        assert len(broken.prompts) == failed
+        assert warnings_of(index, llm) == []
+        assert len(llm.prompts) == index.corpus.counts()["outline_nodes"]
+
+
+def test_one_for_each_writer_and_kind(folder: Path) -> None:
+    with load(folder) as index:
+        shared = SharedSummaries(UnitScorer.of_corpus(index.corpus), index.corpus, embed_model=DeterministicEmbedding())
+        first = shared.written_by(writer())
+        assert shared.written_by(writer()) is first
+        others = [shared.written_by(None), shared.written_by(None, tree=True), shared.written_by(Other([""])), first]
+        assert len({id(one) for one in others}) == 4
 
 
 async def test_async_finds_the_same(folder: Path) -> None:
