@@ -10,11 +10,8 @@ from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-LEAST_DOCUMENTS = 5
-ENOUGH_CHARACTERS = 500_000
 _DOCUMENT, _PASSAGE, _TITLE, _LINE, _TOGETHER, _SIMILARITY = 0.25, 0.25, 0.2, 0.2, 0.1, 0.25
 _HALF = 0.5
-_CLOSE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class RegionSignals:
     """What the detectors say about one region, each from 0 (nothing) to 1.
 
     Attributes:
-        document: its document, see `pick_documents`.
+        document: its document, see `coarse_to_fine.choose_documents`.
         title: `score_title` of its heading and those above.
         line: `score_line` of its best line.
         together: `coverage` of the words that stand anywhere on one of its pages, or in its headings.
@@ -138,32 +135,6 @@ def apply_verdict(ranked: Sequence[tuple[Key, float]], named: Sequence[Key]) -> 
     chosen = set(named)
     first = [(key, 1.0 - _HALF * place / len(named)) for place, key in enumerate(named)]
     return first + [(key, _HALF * score) for key, score in ranked if key not in chosen]
-
-
-def pick_documents(scores: Mapping[str, float], sizes: Mapping[str, int], *, least: int = LEAST_DOCUMENTS, enough: int = ENOUGH_CHARACTERS) -> dict[str, float]:
-    """The best documents until they hold enough text, and all whose score is close to the best.
-
-    Each has the square of its share of the best score: documents of one kind are close to each other.
-
-    Args:
-        scores: score of each document, higher is better; those of 0 or less are not picked.
-        sizes: characters of each document.
-        least: documents picked even if fewer hold enough.
-        enough: characters.
-
-    Example:
-        >>> pick_documents({"a": 2.0, "b": 4.0, "c": 1.0, "d": 0.0}, {"a": 10, "b": 10, "c": 10}, least=1, enough=20)
-        {'b': 1.0, 'a': 0.25}
-    """
-    found = sorted(((name, score) for name, score in scores.items() if score > 0), key=lambda item: (-item[1], item[0]))
-    picked: dict[str, float] = {}
-    held = 0
-    for name, score in found:
-        if len(picked) >= least and held >= enough and score < _CLOSE * found[0][1]:
-            break
-        picked[name] = (score / found[0][1]) ** 2
-        held += sizes.get(name, 0)
-    return picked
 
 
 def order_passages(anchors: Sequence[float]) -> list[int]:

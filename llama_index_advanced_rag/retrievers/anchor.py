@@ -56,7 +56,7 @@ class _Case:
 class AnchorRetriever(TracedRetriever):
     r"""Finds the lines and headings that hold the question's words, gathers them by section, and gives the sections.
 
-    1. The documents that the question is about are picked by their words and titles; their scores count further on.
+    1. The documents that the question is about are chosen by their words and titles; their scores count further on.
     2. Detectors, side by side: keywords on lines (of the best passages by words), keywords in headings, and embeddings (optional;
        the embedded text of a passage begins with its heading, which so is searched with it).
     3. Hits are gathered by section, where there is none by page, else by passage, and scored (`ranking.anchors.score_region`).
@@ -207,7 +207,7 @@ class AnchorRetriever(TracedRetriever):
 
     def _begin(self, query_bundle: QueryBundle) -> tuple[Scope, Keywords, list[Errand]]:
         """The documents, the keywords, and what the retrievers are asked."""
-        scope = open_scope(self._units.scores(query_bundle.query_str), self._nodes, self._filters)
+        scope = open_scope(self._units.scores(query_bundle.query_str, filters=self._filters))
         lexical = self._children["lexical"].retriever
         keywords = Keywords.of(query_bundle.query_str, lexical, TextAnalyzer())
         inside = scope.document_filters if isinstance(lexical, TracedRetriever) else None
@@ -224,7 +224,6 @@ class AnchorRetriever(TracedRetriever):
         kept = took_part(errands, outcomes)
         hits = {item.label: outcome.value or [] for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep}
         passages = read_passages(keywords, hits.get("lexical", []), hits.get("dense"))
-        scope = scope.narrowed([passage.node for passage in passages], with_outline=self._llm is not None)
         ranked = gather_candidates(passages, scope.titles, scope.table, keywords, documents=scope.documents, embedded="dense" in hits)
         return _Case(scope, keywords, passages, ranked, self._outline(scope, ranked[: self._most_candidates]))
 

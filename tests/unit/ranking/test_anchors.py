@@ -9,7 +9,6 @@ from llama_index_advanced_rag.ranking.anchors import (
     apply_verdict,
     coverage,
     order_passages,
-    pick_documents,
     rank_regions,
     score_line,
     score_region,
@@ -79,17 +78,6 @@ def test_a_verdict_puts_what_it_names_first_and_loses_nothing(ranked, named):
 
 def test_without_a_verdict_nothing_changes():
     assert apply_verdict([("a", 0.8)], []) == [("a", 0.8)]
-
-
-def test_documents_are_picked_until_they_hold_enough():
-    scores = {f"d{number}": float(10 - number) for number in range(10)}
-    sizes = dict.fromkeys(scores, 100)
-    assert list(pick_documents(scores, sizes, least=2, enough=1)) == ["d0", "d1", "d2"]  # 8 of 10 is close
-    assert list(pick_documents(scores, sizes, least=4, enough=1)) == ["d0", "d1", "d2", "d3"]
-    assert list(pick_documents(scores, sizes, least=1, enough=450)) == ["d0", "d1", "d2", "d3", "d4"]
-    assert len(pick_documents(scores, {}, least=1, enough=1)) == 10
-    assert pick_documents({"a": 0.0}, {}) == {}
-    assert pick_documents({"b": 2.0, "a": 2.0}, {}) == {"a": 1.0, "b": 1.0}
 
 
 @given(st.lists(st.floats(0, 3), max_size=20))
