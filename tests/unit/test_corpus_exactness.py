@@ -21,7 +21,11 @@ MODEL = DeterministicEmbedding(dimensions=16)
 Contents = Mapping[str, tuple[str, str]]  # id to text and title
 names = st.sampled_from([f"d{number}" for number in range(6)] + ["é/à b.txt"])
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
-texts = st.lists(sentences, max_size=6).map(". ".join)  # the same sentence in two documents, none at all, several chunks
+flat = st.lists(sentences, max_size=6).map(". ".join)  # the same sentence in two documents, none at all, several chunks
+headed = st.lists(st.tuples(st.integers(1, 3), sentences, flat), min_size=1, max_size=4).map(
+    lambda parts: "\n\n".join(f"{'#' * level} {title}\n\n{body}" for level, title, body in parts)
+)
+texts = flat | headed
 documents = st.tuples(texts, st.sampled_from(["", "Title", "fox"]))
 corpora = st.dictionaries(names, documents, max_size=5)
 changes = st.one_of(
@@ -46,12 +50,16 @@ def build(contents: Contents, **options: object) -> CorpusIndex:
     return CorpusIndex.from_documents(to_documents(contents), embed_model=MODEL, chunk_size=12, chunk_overlap=4, **options)
 
 
+STRUCTURED = ("hierarchical", "anchor")
+
+
 def found(index: CorpusIndex, mode: str, question: str, top_k: int) -> list[tuple[BaseNode, float]]:
     return [(hit.node, hit.score or 0.0) for hit in index.as_retriever(mode, similarity_top_k=top_k).retrieve(question)]
 
 
 def assert_same_answers(one: CorpusIndex, other: CorpusIndex) -> None:
-    for mode, question, top_k in itertools.product(MODES, QUESTIONS, (3, 1000)):
+    asked = [*itertools.product(MODES, QUESTIONS, (3, 1000)), *itertools.product(STRUCTURED, (QUESTIONS[1], QUESTIONS[-1]), (1000,))]
+    for mode, question, top_k in asked:
         answers, wanted = found(one, mode, question, top_k), found(other, mode, question, top_k)
         assert [node.node_id for node, _ in answers] == [node.node_id for node, _ in wanted], (mode, question)
         assert [node for node, _ in answers] == [node for node, _ in wanted]
@@ -91,7 +99,7 @@ def change(index: CorpusIndex, contents: dict[str, tuple[str, str]], step: tuple
     return index
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(start=corpora, steps=st.lists(changes, min_size=1, max_size=6))
 def test_after_any_changes_the_answers_are_those_of_a_fresh_build(start: Contents, steps: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as place:
