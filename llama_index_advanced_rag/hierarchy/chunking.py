@@ -33,7 +33,7 @@ def chunk_spans(text: str, sentences: Sequence[Span], *, count_tokens: CountToke
     A chunk takes as many sentences as fit; the next one begins with the last sentences of the one before, as many as fit into
     the overlap. A sentence longer than a chunk is cut at white space, a longer word between two characters. No chunk counts
     more than `max_tokens` (a single character may); every visible character that is in a sentence is in a chunk. The counts
-    are linear in the text: each sentence once, each chunk once, and a long sentence a few times.
+    are linear in the text: each sentence once, each chunk once or a few times, and a long sentence a few times.
 
     Args:
         text: the document.
@@ -122,7 +122,7 @@ def pack_pieces(text: str, pieces: Sequence[Piece], *, count_tokens: CountTokens
 
 
 def _last_that_fits(text: str, pieces: Sequence[Piece], first: int, count_tokens: CountTokens, max_tokens: int) -> int:
-    """The end (exclusive) of the longest run of pieces from `first` that fits; the sum of counts is checked against the real count.
+    """The end (exclusive) of the longest run of pieces from `first` that fits, by the sum of their counts and by the count of the whole.
 
     White space wider than a chunk ends the run: it is not to be shown, and tokenizers give up on a million blanks.
     """
@@ -130,9 +130,27 @@ def _last_that_fits(text: str, pieces: Sequence[Piece], first: int, count_tokens
     while after < len(pieces) and total + pieces[after].tokens <= max_tokens and pieces[after].start - pieces[after - 1].end <= widest:
         total += pieces[after].tokens
         after += 1
-    while after > first + 1 and count_tokens(text[pieces[first].start : pieces[after - 1].end]) > max_tokens:
-        after -= 1
-    return _without_heads(pieces, first, after)
+    return _without_heads(pieces, first, _longest_run(text, pieces, first, after, count_tokens, max_tokens))
+
+
+def _longest_run(text: str, pieces: Sequence[Piece], first: int, after: int, count_tokens: CountTokens, max_tokens: int) -> int:
+    """The end (exclusive) of the longest run from `first` that ends at most at `after` and counts what fits; one piece is not counted again.
+
+    Most runs fit at once. Short lines do not, as a line end is a token of its own: then the place is sought in proportion to the
+    tokens that are too many, and by halves in turn, so that there are few counts whatever the pieces are.
+    """
+    fits, fails, place, halve = first + 1, after + 1, after, True
+    fitting, failing = pieces[first].tokens, max_tokens + 1
+    while fails - fits > 1:
+        tokens = count_tokens(text[pieces[first].start : pieces[place - 1].end])
+        if tokens <= max_tokens:
+            fits, fitting = place, tokens
+        else:
+            fails, failing = place, tokens
+        halve = not halve
+        share = 0.5 if halve else (max_tokens + 1 - fitting) / (failing - fitting)
+        place = min(max(fits + int(share * (fails - fits)), fits + 1), fails - 1)
+    return fits
 
 
 def _without_heads(pieces: Sequence[Piece], first: int, after: int) -> int:

@@ -56,6 +56,49 @@ def test_counting_is_linear_also_in_one_long_sentence() -> None:
     assert counted < 200 * len(text)
 
 
+def count_lines(text: str) -> int:
+    """Words and line ends, as most tokenizers count them."""
+    return len(text.split()) + text.count("\n")
+
+
+def test_short_lines_are_counted_a_few_times_only() -> None:
+    calls = 0
+
+    def count(text: str) -> int:
+        nonlocal calls
+        calls += 1
+        return count_lines(text)
+
+    lines = ["SALES", "COSTS OF SALES", "RENT", "A B C D E F"] * 1000
+    text = "\n".join(lines)
+    spans = chunk_spans(text, sentence_spans(text, language="en"), count_tokens=count, max_tokens=100)
+    assert all(count_lines(text[start:end]) <= 100 for start, end in spans)
+    assert calls < len(lines) + 6 * len(spans)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=60),
+    gaps=st.lists(st.sampled_from([1, 1, 1, 9]), min_size=60, max_size=60),
+    size=st.integers(9, 40),
+)
+def test_a_chunk_is_the_longest_run_that_fits(lengths: list[int], gaps: list[int], size: int) -> None:
+    text, pieces = "", []
+    for length, gap in zip(lengths, gaps, strict=False):
+        pieces.append(Piece(len(text), len(text) + length + 1, length))
+        text += "x" * length + "." + "\n" * gap
+
+    def count(part: str) -> int:
+        return part.count("x") + part.count("\n")
+
+    spans, first = pack_pieces(text, pieces, count_tokens=count, room=lambda _: size), 0
+    for start, end in spans:
+        ends = [piece.end for piece in pieces[first:] if count(text[start : piece.end]) <= size]
+        assert (start, end) == (pieces[first].start, ends[-1])
+        first = next((place for place, piece in enumerate(pieces) if piece.start >= end), len(pieces))
+    assert first == len(pieces)
+
+
 def test_nothing_gives_nothing() -> None:
     assert chunk_spans("", [], count_tokens=count_words, max_tokens=5) == []
 
