@@ -9,11 +9,11 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, Te
 from llama_index_advanced_rag.hierarchy.chunk_parser import SentenceChunkParser
 from llama_index_advanced_rag.hierarchy.chunking import pack_pieces
 from llama_index_advanced_rag.hierarchy.document_layout import DocumentLayout
-from llama_index_advanced_rag.hierarchy.keys import BOOKMARKS, HEADING, PATH_SEPARATOR, SECTION_PATH, TABLE_HEADER
+from llama_index_advanced_rag.hierarchy.keys import BOOKMARKS, HEADING, SECTION_PATH, TABLE_HEADER
 from llama_index_advanced_rag.hierarchy.node_making import NodeMaker, link_neighbours, related, report_kept
 from llama_index_advanced_rag.hierarchy.node_plan import OwnedChunk, PlannedNode, plan_nodes
 from llama_index_advanced_rag.hierarchy.pages import page_starts_of
-from llama_index_advanced_rag.hierarchy.prefixes import MAX_PREFIX_TOKENS, PrefixRoom
+from llama_index_advanced_rag.hierarchy.prefixes import MAX_PREFIX_TOKENS, PrefixRoom, fitting_path
 from llama_index_advanced_rag.hierarchy.sections import group_sections
 from llama_index_advanced_rag.text.outline import Bookmark, Outline, recover_outline
 from llama_index_advanced_rag.text.sentences import sentence_spans
@@ -37,9 +37,10 @@ class HierarchicalNodeParser(SentenceChunkParser):
     goes with what follows. A section is a node when it has sub-sections or more than one chunk; of a smaller one
     the chunk hangs on the section around it and names it all the same.
 
-    Besides the metadata of `SentenceChunkParser` a node has `section_path` ("Part I > Item 2 > Net sales"; none above the first heading), which is
-    neither embedded nor shown to an LLM, and `heading`, the end of that path that takes at most 16 tokens ("… > Net sales"); a chunk that begins
-    inside a table has `table_header`. Heading and table header are embedded and searched in front of the text, and an LLM reads them: with
+    Besides the metadata of `SentenceChunkParser` a node has `section_path` ("Part I > Item 2 > Net sales"; none above the first heading; of more than
+    16 headings the inner ones, "… > " in front), which is neither embedded nor shown to an LLM, and `heading`, as much of that path as takes at most
+    16 tokens: outer headings go first ("… > Net sales"), then the end of the own one; none where the document's own metadata leave no room. A chunk that
+    begins inside a table has `table_header`. Heading and table header are embedded and searched in front of the text, and an LLM reads them: with
     the document's own metadata at most 48 tokens and half of `chunk_size`, of which the header gets what is left, at most 32. (A longer path in
     front of each chunk makes all chunks of a document alike: measured, it lost more than it gave.) Keys that the document has already are
     not touched. 0 LLM calls. Time is linear in the text.
@@ -98,7 +99,7 @@ class HierarchicalNodeParser(SentenceChunkParser):
 
     def _report_prefix(self, document: BaseNode, shape: dict[str, Any]) -> None:
         self._reserved_tokens(shape, document.node_id)
-        for name in (SECTION_PATH, HEADING, TABLE_HEADER):
+        for name in (HEADING, TABLE_HEADER):  # those that are not even made; of others the maker says it
             if name in shape["metadata"]:
                 report_kept(document, name)
 
@@ -139,12 +140,15 @@ class _Paths:
 
     def __init__(self, layout: DocumentLayout, prefixes: PrefixRoom) -> None:
         self._layout, self._prefixes = layout, prefixes
+        self._known_full: dict[int, str] = {}
         self._known: dict[int, str | None] = {}
         self._known_headers: dict[tuple[str | None, str], str | None] = {}
 
     def full(self, section: int) -> str:
-        """The path that tells sections apart."""
-        return PATH_SEPARATOR.join(self._layout.titles(section))
+        """The path that tells sections apart, of at most 16 headings; "" above the first one."""
+        if section not in self._known_full:
+            self._known_full[section] = fitting_path(self._layout.titles(section), lambda _: True) or ""
+        return self._known_full[section]
 
     def tokens(self, section: int, start: int) -> int:
         """Tokens of the prefix of a chunk that begins at an offset."""

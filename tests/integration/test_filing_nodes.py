@@ -13,6 +13,7 @@ from llama_index_advanced_rag.embeddings.default import resolve_embed_model
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow, embedding_window
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.reading.folder import read_folder
+from llama_index_advanced_rag.text.outline import Bookmark, recover_outline
 
 pytestmark = [pytest.mark.data, pytest.mark.offline_model, pytest.mark.timeout(900)]
 
@@ -78,6 +79,7 @@ def test_prefixes_and_chunks_fit(filings: Parsed, window: EmbeddingWindow) -> No
         prefixes = [window.count_tokens(text.removesuffix(leaf.text)) for text, leaf in zip(embedded, leaves, strict=True)]
         assert max(prefixes) <= 48, document.id_
         assert max(map(window.count_tokens, embedded)) <= 256, document.id_
+        assert max(window.count_tokens(leaf.metadata.get("heading", "")) for leaf in leaves) <= 16, document.id_
 
 
 def test_most_chunks_say_where_they_stand(filings: Parsed) -> None:
@@ -87,3 +89,21 @@ def test_most_chunks_say_where_they_stand(filings: Parsed) -> None:
         assert len(placed) > 0.7 * len(leaves), document.id_
         assert len({leaf.metadata["section_path"] for leaf in placed}) >= 10, document.id_
         assert sum("table_header" in leaf.metadata for leaf in leaves) >= 5, document.id_
+
+
+def test_section_paths_are_whole_and_headings_their_ends(filings: Parsed) -> None:
+    for document, nodes in filings:
+        layout = document.metadata
+        bookmarks = [Bookmark(*entry) for entry in layout.get("bookmarks", ())]
+        titles = {heading.title for heading in recover_outline(document.text, page_starts=layout.get("page_starts", ()), bookmarks=bookmarks).headings}
+        by_id = {node.node_id: node for node in nodes}
+        for node in nodes[1:]:
+            above = by_id[node.parent_node.node_id].metadata.get("section_path")
+            path, heading = node.metadata.get("section_path"), node.metadata.get("heading")
+            if path is None:
+                assert (above, heading) == (None, None)
+                continue
+            assert any(path == title or path.endswith(f" > {title}") for title in titles), document.id_
+            assert above is None or path == above or path.startswith(f"{above} > "), document.id_
+            assert (path not in node.get_content(metadata_mode=MetadataMode.EMBED).removesuffix(node.text)) or path == heading
+            assert heading is None or heading.endswith(" …") or path.endswith(heading.removeprefix("… > ")), document.id_

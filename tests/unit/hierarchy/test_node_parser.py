@@ -127,6 +127,29 @@ def test_the_prefix_is_title_path_and_table_header() -> None:
     assert all("table_header" not in node.metadata for node in nodes if kind(node) != "chunk")
 
 
+def test_the_whole_path_is_for_filters_and_its_end_for_models() -> None:
+    outer = "Obligations of the company and of those who stand surety for it"
+    nodes = parse(f"# {outer}\n\n## Leases of plants and offices\n\n{FOX.format(1) * 8}\n\n## Sales of plants and offices\n\n{FOX.format(2) * 8}")
+    for node in nodes[1:]:
+        path = node.metadata["section_path"]
+        assert node.metadata["heading"] == (path if path == outer else f"… > {path.removeprefix(outer + ' > ')}")
+        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
+            shown_text = node.get_content(metadata_mode=mode)
+            assert shown_text.startswith(f"Manual\n{node.metadata['heading']}\n\n")
+            assert path == outer or path not in shown_text
+    assert f"{outer} > Leases of plants and offices" in {node.metadata.get("section_path") for node in nodes}
+    assert not {"section_path", "heading"} & nodes[0].metadata.keys()
+
+
+def test_of_a_very_deep_path_the_inner_headings_are_named() -> None:
+    parts = [f"Part {depth}\n\n{FOX.format(depth)}\n\n" for depth in range(20)]
+    text = "".join(parts)
+    bookmarks = [[f"Part {depth}", depth + 1, text.index(parts[depth])] for depth in range(20)]
+    paths = {node.metadata.get("section_path") for node in parse(text, metadata={"bookmarks": bookmarks}, chunk_size=30)}
+    assert " > ".join(f"Part {depth}" for depth in range(16)) in paths
+    assert " > ".join(["…", *(f"Part {depth}" for depth in range(4, 20))]) in paths
+
+
 def test_a_header_is_not_torn_from_its_first_row() -> None:
     text = "# Sales\n\n" + FOX.format(1) * 3 + "\n\nThree Months Ended\nJuly 1, 2023 July 2, 2022\n(in millions)\nPhones 10 20\nMacs 30 40\n"
     starts = [node.text for node in get_leaf_nodes(parse(text, chunk_size=60))]
@@ -166,12 +189,13 @@ def test_bookmarks_of_the_reader_are_headings() -> None:
     assert {node.metadata.get("section_path") for node in nodes} == {None, "All About Dens", "What They Eat"}
 
 
-def test_the_users_own_metadata_stay(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", ["section_path", "heading", "page_label"])
+def test_the_users_own_metadata_stay(name: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        nodes = parse(metadata={"title": "Manual", "section_path": "mine", "page_starts": [0], "page_label": "cover"})
-    assert {node.metadata["section_path"] for node in nodes} == {"mine"}
-    assert {node.metadata["page_label"] for node in nodes} == {"cover"}
-    assert caplog.text.count("have 'section_path' already") == caplog.text.count("have 'page_label' already") == 1
+        nodes = parse(metadata={"title": "Manual", name: "mine", "page_starts": [0]})
+    assert {node.metadata[name] for node in nodes} == {"mine"}
+    assert caplog.text.count(f"have '{name}' already") == caplog.text.count("already: it is kept") == 1
+    assert all("mine" in node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes)
 
 
 def test_odd_outlines_are_noted(caplog: pytest.LogCaptureFixture) -> None:
@@ -283,7 +307,8 @@ def test_long_metadata_leave_no_room_and_are_reported(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.WARNING):
         nodes = parser.get_nodes_from_documents([document(metadata={"title": "word " * 90})])
     assert "takes 90 tokens, 48 are reserved" in caplog.text
-    assert all("section_path" not in node.metadata for node in nodes)
+    assert all("heading" not in node.metadata for node in nodes)
+    assert {node.metadata.get("section_path") for node in nodes} == {None, "Foxes", "Foxes > Food", "Foxes > Dens", "Hens"}
 
 
 PARTS = st.lists(

@@ -1,6 +1,6 @@
 import pytest
 
-from llama_index_advanced_rag.hierarchy.prefixes import PrefixRoom, fitting_beginning, fitting_path
+from llama_index_advanced_rag.hierarchy.prefixes import MAX_HEADING_TOKENS, PrefixRoom, fitting_beginning, fitting_path
 
 
 def at_most(words: int):
@@ -50,5 +50,13 @@ def test_what_the_document_has_itself_counts_and_stays() -> None:
     assert (room.own_tokens, room.path(["One", "Two"]), room.tokens("One > Two")) == (2, "One > Two", 5)
     assert room.path(["One", "Two", "Three"]) == "… > Three"
     assert room.header("One", "Name and Its Price") == "Name and …"
-    taken = PrefixRoom({"metadata": {"section_path": "x", "table_header": "y"}}, lambda text: len(text.split()), max_tokens=6)
+    taken = PrefixRoom({"metadata": {"heading": "x", "table_header": "y"}}, lambda text: len(text.split()), max_tokens=6)
     assert (taken.path(["One"]), taken.header(None, "Name")) == (None, None)
+
+
+def test_a_heading_takes_few_tokens_also_where_there_is_room() -> None:
+    room = PrefixRoom({"metadata": {"title": "A B"}, "metadata_template": "{value}"}, lambda text: len(text.split()), max_tokens=48)
+    own, outer = "word " * (MAX_HEADING_TOKENS - 2), "Part I"
+    assert room.path([outer, own.strip()]) == f"… > {own.strip()}"
+    assert room.tokens(room.path([outer, own.strip()])) == 2 + MAX_HEADING_TOKENS
+    assert room.path([own + own]) == f"{own}word …"
