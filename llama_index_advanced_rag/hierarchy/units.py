@@ -102,14 +102,14 @@ class UnitTable:
         return cls.build(records, titles)
 
     def index_of(self, node: BaseNode) -> int | None:
-        """The place of the deepest unit that holds a node: the parent it names, else its document; None when neither is known."""
+        """The place of the deepest unit that holds a node: the parent it names (in its own document), else its document; None when neither is known."""
         parent = node.parent_node
         return self.place_of(None if parent is None else parent.node_id, document_of(node))
 
     def place_of(self, parent_id: str | None, ref_doc_id: str) -> int | None:
-        """The place of a unit by its id, else of the document."""
+        """The place of a unit of the document by its id, else of the document; a parent in another document does not count."""
         place = None if parent_id is None else self._places.get(parent_id)
-        return self._documents.get(ref_doc_id) if place is None else place
+        return place if place is not None and self.units[place].ref_doc_id == ref_doc_id else self._documents.get(ref_doc_id)
 
     def place_of_unit(self, unit_id: str) -> int | None:
         """The place of a unit."""

@@ -83,6 +83,16 @@ def test_parents_that_cannot_be_do_not_count() -> None:
     assert shown(table) == [("a", 0, "Report", None), ("s", 1, "S", 0), ("t", 1, "T", 0), ("b", 0, "Letter", None), ("u", 1, "U", 3)]
 
 
+def test_a_passage_stands_in_its_own_document() -> None:
+    table = UnitTable.build([record("s", None, path="S"), record("u", None, path="U", of="b")], TITLES)
+    assert [table.place_of("u", of) for of in ("a", "b", "c")] == [0, 3, None]
+    passage = TextNode(
+        text="x",
+        relationships={NodeRelationship.PARENT: RelatedNodeInfo(node_id="u"), NodeRelationship.SOURCE: RelatedNodeInfo(node_id="a")},
+    )
+    assert table.index_of(passage) == 0
+
+
 def test_circles_end_and_lose_nothing() -> None:
     table = UnitTable.build([record("x", "y", 0), record("y", "x", 1), record("self", "self", 2), record("below", "x", 3), record("top", None, 4)], TITLES)
     check_order(table)
