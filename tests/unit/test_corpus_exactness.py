@@ -106,6 +106,7 @@ def test_after_any_changes_the_answers_are_those_of_a_fresh_build(start: Content
         folder, contents = Path(place) / "index", dict(start)
         index = build(start, persist_dir=folder)
         for step in steps:
+            found(index, "hierarchical", QUESTIONS[1], 3)  # what is read once for each state is read now
             index = change(index, contents, step, folder)
         with index, build(contents) as fresh:
             assert_same_state(index, fresh)
