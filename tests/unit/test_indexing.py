@@ -257,7 +257,7 @@ def test_ready_nodes_are_embedded_once_a_text():
 
 
 def test_content_hashes_are_stable_and_take_any_text():
-    assert content_hash("text") == "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
+    assert content_hash("text") == "982d9e3eb996f559e633f4d194def376", "32 digits of SHA-256"
     assert content_hash("half a pair \ud83d") != content_hash("half a pair ")
 
 
