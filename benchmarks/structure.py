@@ -53,12 +53,12 @@ SYSTEMS: dict[str, System] = {
     "flat-512": System(SentenceChunkParser, 512, HYBRID),
     "flat-256, documents first": System(SentenceChunkParser, 256, {"mode": "hierarchical"}),
     "structured, hybrid": System(HierarchicalNodeParser, 256, HYBRID),
-    "structured, merge-up": System(HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "merge_up", "max_tokens": BUDGET}),
+    "structured, merge-up": System(HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "merge_up", "max_tokens": BUDGET, "similarity_top_k": 20}),
     "structured, coarse-to-fine": System(HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "top_down"}),
     "structured, coarse-to-fine, merged": System(
         HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "top_down", "min_share": 0.5, "max_tokens": BUDGET}
     ),
-    "structured, collapsed": System(HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "collapsed", "max_tokens": BUDGET}),
+    "structured, collapsed": System(HierarchicalNodeParser, 256, {"mode": "hierarchical", "strategy": "collapsed", "summaries": True}),
     "anchors": System(HierarchicalNodeParser, 256, {"mode": "anchor", "embeddings": False}),
     "anchors, with embeddings": System(HierarchicalNodeParser, 256, {"mode": "anchor", "embeddings": True}),
 }
@@ -194,7 +194,7 @@ def main() -> None:
     systems = swept() if options.sweep else {name: SYSTEMS[name] for name in options.systems}
     rows: list[Row] = []
     for name, system in systems.items():
-        retriever = indexes.get(system).as_retriever(similarity_top_k=MANY, **system.retriever)
+        retriever = indexes.get(system).as_retriever(**{"similarity_top_k": MANY, **system.retriever})
         rows += [{"dataset": "sec-10-q", "system": name, **row} for row in measure(retriever, questions, options.budget, indexes.count_tokens)]
         print_table(rows[-3:], COLUMNS)
     gains = gains_against(rows, "256, hybrid" if options.sweep else BASE)

@@ -112,8 +112,9 @@ def default_window() -> EmbeddingWindow:
 def embedding_window(model: BaseEmbedding) -> EmbeddingWindow:
     """The window of a model.
 
-    A model with an attribute `embedding_window` of this class says it itself. Hugging Face models answer with their maximum length and tokenizer, the multilingual E5 with its own, OpenAI's with
-    8191 tokens. Any other model: `max_tokens` None and LlamaIndex's global tokenizer.
+    A model with an attribute `embedding_window` of this class says it itself. Hugging Face models answer with their maximum
+    length and tokenizer, the multilingual E5 with its own, OpenAI's with 8191 tokens. Any other model: `max_tokens` None and
+    LlamaIndex's global tokenizer.
     """
     own = getattr(model, "embedding_window", None)
     if isinstance(own, EmbeddingWindow):

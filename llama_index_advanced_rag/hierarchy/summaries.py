@@ -15,7 +15,7 @@ from llama_index_advanced_rag import usage
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all, with_progress
 from llama_index_advanced_rag.completion_cache import CompletionCache, use_llm_cache
-from llama_index_advanced_rag.hierarchy.extracts import cut_to, extract
+from llama_index_advanced_rag.hierarchy.summary.extracts import cut_to, extract
 from llama_index_advanced_rag.prompts import SECTION_SUMMARY, SECTION_SUMMARY_PROMPT
 from llama_index_advanced_rag.stores.llm_cache import LLMCache
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer

@@ -14,12 +14,12 @@ from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
-from llama_index_advanced_rag.hierarchy.summary_codec import decode_tree, encode_tree
-from llama_index_advanced_rag.hierarchy.summary_growth import Growth, Held, Vector
-from llama_index_advanced_rag.hierarchy.summary_lookup import SummaryLookup
-from llama_index_advanced_rag.hierarchy.summary_models import SummaryModels
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode, UnitText
-from llama_index_advanced_rag.hierarchy.summary_shape import SummaryShape
+from llama_index_advanced_rag.hierarchy.summary.codec import decode_tree, encode_tree
+from llama_index_advanced_rag.hierarchy.summary.growth import Growth, Held, Vector
+from llama_index_advanced_rag.hierarchy.summary.lookup import SummaryLookup
+from llama_index_advanced_rag.hierarchy.summary.models import SummaryModels
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode, UnitText
+from llama_index_advanced_rag.hierarchy.summary.shape import SummaryShape
 from llama_index_advanced_rag.ranking.clustering import MAX_CLUSTER_SIZE
 from llama_index_advanced_rag.ranking.tree_search import BEAM, TreeSearch, collapsed, pruned, top_down, units_below
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer

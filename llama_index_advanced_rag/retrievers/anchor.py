@@ -22,13 +22,13 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.prompts import ANCHOR_ARBITER, ANCHOR_ARBITER_PROMPT
 from llama_index_advanced_rag.ranking.anchors import apply_verdict, spread_scores
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
-from llama_index_advanced_rag.retrievers.anchor_arbiter import Arbiter, Chosen
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage, gather_candidates, read_passages
-from llama_index_advanced_rag.retrievers.anchor_lines import Keywords
-from llama_index_advanced_rag.retrievers.anchor_outline import NumberedOutline, number_outline, read_outline
-from llama_index_advanced_rag.retrievers.anchor_reading import Reading, RegionReader
-from llama_index_advanced_rag.retrievers.anchor_scope import Scope, open_scope
-from llama_index_advanced_rag.retrievers.anchor_sources import dense_over_index, index_nodes
+from llama_index_advanced_rag.retrievers.anchors.arbiter import Arbiter, Chosen
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage, gather_candidates, read_passages
+from llama_index_advanced_rag.retrievers.anchors.lines import Keywords
+from llama_index_advanced_rag.retrievers.anchors.outline import NumberedOutline, number_outline, read_outline
+from llama_index_advanced_rag.retrievers.anchors.reading import Reading, RegionReader
+from llama_index_advanced_rag.retrievers.anchors.scope import Scope, open_scope
+from llama_index_advanced_rag.retrievers.anchors.sources import dense_over_index, index_nodes
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, both, errand, is_empty, took_part

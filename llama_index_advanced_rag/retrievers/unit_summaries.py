@@ -14,7 +14,7 @@ from llama_index_advanced_rag._concurrency import CopyableLock, in_thread
 from llama_index_advanced_rag.errors import IndexFormatError, StorageError
 from llama_index_advanced_rag.hierarchy.keys import HEADING
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer, Summary
-from llama_index_advanced_rag.hierarchy.summary_node import TITLE, UnitText
+from llama_index_advanced_rag.hierarchy.summary.node import TITLE, UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
 from llama_index_advanced_rag.hierarchy.units import Unit, UnitTable
 from llama_index_advanced_rag.ranking.tree_search import TreeSearch

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource, clean_title
-from llama_index_advanced_rag.text.outline_evidence import gather_drafts
-from llama_index_advanced_rag.text.outline_lines import read_layout
-from llama_index_advanced_rag.text.outline_markup import marked_headings
+from llama_index_advanced_rag.text.outlines.drafts import Bookmark, Draft, HeadingSource, clean_title
+from llama_index_advanced_rag.text.outlines.evidence import gather_drafts
+from llama_index_advanced_rag.text.outlines.lines import read_layout
+from llama_index_advanced_rag.text.outlines.markup import marked_headings
 
 __all__ = ["Bookmark", "Heading", "HeadingSource", "Outline", "recover_outline"]
 

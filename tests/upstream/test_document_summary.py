@@ -8,7 +8,7 @@ from llama_index.core.indices.document_summary import DocumentSummaryIndexEmbedd
 from llama_index.core.node_parser import SentenceSplitter
 
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
-from llama_index_advanced_rag.hierarchy.summary_node import UnitText
+from llama_index_advanced_rag.hierarchy.summary.node import UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM, stock_fault
 

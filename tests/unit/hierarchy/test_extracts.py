@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from llama_index_advanced_rag.hierarchy.extracts import cut_to, extract, is_running_sentence, telling_spans
+from llama_index_advanced_rag.hierarchy.summary.extracts import cut_to, extract, is_running_sentence, telling_spans
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 REPORT = """PART I

@@ -12,7 +12,7 @@ from llama_index.core.schema import MetadataMode, QueryBundle
 
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, IndexFormatError
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer
-from llama_index_advanced_rag.hierarchy.summary_node import UnitText
+from llama_index_advanced_rag.hierarchy.summary.node import UnitText
 from llama_index_advanced_rag.hierarchy.summary_tree import SummaryTree
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 from llama_index_advanced_rag.trace import capture_trace

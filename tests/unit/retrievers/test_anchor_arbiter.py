@@ -6,10 +6,10 @@ from llama_index.core.schema import TextNode
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable
 from llama_index_advanced_rag.prompts import ANCHOR_ARBITER, ANCHOR_ARBITER_PROMPT
-from llama_index_advanced_rag.retrievers.anchor_arbiter import Arbiter, parse_verdict
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate
-from llama_index_advanced_rag.retrievers.anchor_outline import NumberedOutline
-from llama_index_advanced_rag.retrievers.anchor_regions import region_of
+from llama_index_advanced_rag.retrievers.anchors.arbiter import Arbiter, parse_verdict
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate
+from llama_index_advanced_rag.retrievers.anchors.outline import NumberedOutline
+from llama_index_advanced_rag.retrievers.anchors.regions import region_of
 from llama_index_advanced_rag.testing import ScriptedLLM
 from llama_index_advanced_rag.trace import capture_trace
 from llama_index_advanced_rag.usage import UsageLedger, capture_usage

@@ -8,9 +8,9 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.hierarchy.units import UnitTable
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate
-from llama_index_advanced_rag.retrievers.anchor_outline import inert, number_outline, read_outline
-from llama_index_advanced_rag.retrievers.anchor_regions import region_of, region_of_unit
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate
+from llama_index_advanced_rag.retrievers.anchors.outline import inert, number_outline, read_outline
+from llama_index_advanced_rag.retrievers.anchors.regions import region_of, region_of_unit
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 
 SENTENCES = " ".join(f"Sentence {number} says something about the matter." for number in range(12))

@@ -8,8 +8,8 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.hierarchy.units import UnitTable
-from llama_index_advanced_rag.retrievers.anchor_outline import read_outline
-from llama_index_advanced_rag.retrievers.anchor_packed import packed_sections
+from llama_index_advanced_rag.retrievers.anchors.outline import read_outline
+from llama_index_advanced_rag.retrievers.anchors.packed import packed_sections
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
 

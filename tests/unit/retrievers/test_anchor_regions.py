@@ -6,8 +6,8 @@ import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable
-from llama_index_advanced_rag.retrievers.anchor_lines import Keywords, heading_words, read_lines
-from llama_index_advanced_rag.retrievers.anchor_regions import region_of, region_of_unit
+from llama_index_advanced_rag.retrievers.anchors.lines import Keywords, heading_words, read_lines
+from llama_index_advanced_rag.retrievers.anchors.regions import region_of, region_of_unit
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 

@@ -5,7 +5,7 @@ from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
-from llama_index_advanced_rag.retrievers.anchor_scope import Scope, open_scope
+from llama_index_advanced_rag.retrievers.anchors.scope import Scope, open_scope
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 
 PROSE = " ".join(f"Sentence {number} says something else about the matter." for number in range(12))

@@ -1,6 +1,6 @@
 from llama_index_advanced_rag.text.outline import HeadingSource, Outline, recover_outline
-from llama_index_advanced_rag.text.outline_contents import Entry, find_contents
-from llama_index_advanced_rag.text.outline_lines import read_layout
+from llama_index_advanced_rag.text.outlines.contents import Entry, find_contents
+from llama_index_advanced_rag.text.outlines.lines import read_layout
 
 SAID = "The parties agree on the following terms and shall keep them in good faith at all times.\n"
 TOC = (

@@ -1,7 +1,7 @@
 import pytest
 
 from llama_index_advanced_rag.text.outline import Outline, recover_outline
-from llama_index_advanced_rag.text.outline_numbers import read_numbered
+from llama_index_advanced_rag.text.outlines.numbers import read_numbered
 
 SAID = "The parties agree on the following terms and shall keep them in good faith at all times.\n"
 

@@ -12,8 +12,8 @@ from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.embeddings.async_calls import aembed_query, aembed_texts
 from llama_index_advanced_rag.embeddings.requests import checked, embed
 from llama_index_advanced_rag.hierarchy.summaries import Summarizer, Summary
-from llama_index_advanced_rag.hierarchy.summary_growth import Growth, Request, ToSummarize, Vector
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode, UnitText
+from llama_index_advanced_rag.hierarchy.summary.growth import Growth, Request, ToSummarize, Vector
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode, UnitText
 
 _Steps = Generator[Request, Any, list[SummaryNode]]
 _Answer = list[Summary] | list[Vector]

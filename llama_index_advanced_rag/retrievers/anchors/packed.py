@@ -9,9 +9,9 @@ from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
 from llama_index_advanced_rag.hierarchy.pages import page_starts_of
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage
-from llama_index_advanced_rag.retrievers.anchor_lines import page_of
-from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage
+from llama_index_advanced_rag.retrievers.anchors.lines import page_of
+from llama_index_advanced_rag.retrievers.anchors.regions import Region, region_of
 from llama_index_advanced_rag.text.outline import Heading, HeadingSource, Outline, recover_outline
 
 _CACHED_DOCUMENTS = 32

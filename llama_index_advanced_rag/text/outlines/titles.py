@@ -1,8 +1,8 @@
 """The whole title of a heading: lines that a heading is wrapped over, and a title on the line below its number."""
 
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
-from llama_index_advanced_rag.text.outline_lines import Layout, TextLine
-from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_numbered
+from llama_index_advanced_rag.text.outlines.lines import Layout, TextLine
+from llama_index_advanced_rag.text.outlines.numbers import NumberedLine, read_numbered
 
 _LONG = 75
 _MAX_REST = 60

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.hierarchy.cluster_history import ClusterHistory
 from llama_index_advanced_rag.hierarchy.summaries import Summary
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode, UnitText, cluster_id, digest_of, embedded_text
+from llama_index_advanced_rag.hierarchy.summary.cluster_history import ClusterHistory
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode, UnitText, cluster_id, digest_of, embedded_text
 from llama_index_advanced_rag.ranking.clustering import place_in_clusters
 from llama_index_advanced_rag.trace import report
 

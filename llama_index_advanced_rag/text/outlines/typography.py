@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
-from llama_index_advanced_rag.text.outline_drafts import RANK_CAPITALS, RANK_TITLE_CASE, RANK_TOP, Draft, HeadingSource
-from llama_index_advanced_rag.text.outline_lines import Layout
-from llama_index_advanced_rag.text.outline_titles import is_hanging, is_rest, is_small_word, read_title
+from llama_index_advanced_rag.text.outlines.drafts import RANK_CAPITALS, RANK_TITLE_CASE, RANK_TOP, Draft, HeadingSource
+from llama_index_advanced_rag.text.outlines.lines import Layout
+from llama_index_advanced_rag.text.outlines.titles import is_hanging, is_rest, is_small_word, read_title
 
 _MAX_SIZE = 110
 _MAX_WORDS = 14
@@ -48,7 +48,7 @@ def typographic_headings(layout: Layout, taken: Sequence[Draft], skipped: frozen
         skipped: Lines that are no headings: those of tables of contents.
 
     Example:
-        >>> from llama_index_advanced_rag.text.outline_lines import read_layout
+        >>> from llama_index_advanced_rag.text.outlines.lines import read_layout
         >>> prose = "The lessee pays the rent on the first day of each month in advance and without deduction."
         >>> layout = read_layout(f"{prose}\n\nLate Payment\n{prose}\n\nTotal\n12\n")
         >>> [draft.title for draft in typographic_headings(layout, (), frozenset())]

@@ -3,8 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource, clean_title
-from llama_index_advanced_rag.text.outline_lines import Layout, plain_words
+from llama_index_advanced_rag.text.outlines.drafts import Bookmark, Draft, HeadingSource, clean_title
+from llama_index_advanced_rag.text.outlines.lines import Layout, plain_words
 
 _BEFORE = 5
 _MAX_AFTER = 300
@@ -24,7 +24,7 @@ def bookmark_headings(layout: Layout, bookmarks: Sequence[Bookmark], size: int) 
         size: Length of the text in characters.
 
     Example:
-        >>> from llama_index_advanced_rag.text.outline_lines import read_layout
+        >>> from llama_index_advanced_rag.text.outlines.lines import read_layout
         >>> layout = read_layout("A page header\n2 SCOPE\nIt holds.")
         >>> drafts, notes = bookmark_headings(layout, [Bookmark("2. Scope", 1, 0)], 30)
         >>> drafts[0].start, drafts[0].title, notes

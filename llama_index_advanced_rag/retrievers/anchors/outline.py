@@ -10,9 +10,9 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage
-from llama_index_advanced_rag.retrievers.anchor_packed import packed_sections
-from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of, region_of_unit
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage
+from llama_index_advanced_rag.retrievers.anchors.packed import packed_sections
+from llama_index_advanced_rag.retrievers.anchors.regions import Region, region_of, region_of_unit
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from llama_index_advanced_rag.errors import IndexFormatError
 from llama_index_advanced_rag.hierarchy.summaries import Summary
-from llama_index_advanced_rag.hierarchy.summary_growth import Held
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode
+from llama_index_advanced_rag.hierarchy.summary.growth import Held
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode
 
 FORMAT = 1
 _LITTLE_ENDIAN = np.dtype("<f4")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from llama_index_advanced_rag.text.outline_contents import Contents, Entry
-from llama_index_advanced_rag.text.outline_drafts import RANK_BELOW, RANK_ENTRY, RANK_GROUP, RANK_TOP, Draft, HeadingSource
-from llama_index_advanced_rag.text.outline_lines import Layout, TextLine, plain_words
-from llama_index_advanced_rag.text.outline_sequence import Numbered
-from llama_index_advanced_rag.text.outline_titles import read_title
+from llama_index_advanced_rag.text.outlines.contents import Contents, Entry
+from llama_index_advanced_rag.text.outlines.drafts import RANK_BELOW, RANK_ENTRY, RANK_GROUP, RANK_TOP, Draft, HeadingSource
+from llama_index_advanced_rag.text.outlines.lines import Layout, TextLine, plain_words
+from llama_index_advanced_rag.text.outlines.sequence import Numbered
+from llama_index_advanced_rag.text.outlines.titles import read_title
 
 _MAX_TITLE_LINE = 220
 _MAX_LOOKED_AT = 100

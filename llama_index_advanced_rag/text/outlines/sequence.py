@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from llama_index_advanced_rag.text.lines import is_table_row
-from llama_index_advanced_rag.text.outline_chains import Item, chain_members, decimal_members
-from llama_index_advanced_rag.text.outline_labels import BARE_KINDS, EITHER_ORDER, RANKS
-from llama_index_advanced_rag.text.outline_lines import Layout
-from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_numbered
+from llama_index_advanced_rag.text.outlines.chains import Item, chain_members, decimal_members
+from llama_index_advanced_rag.text.outlines.labels import BARE_KINDS, EITHER_ORDER, RANKS
+from llama_index_advanced_rag.text.outlines.lines import Layout
+from llama_index_advanced_rag.text.outlines.numbers import NumberedLine, read_numbered
 
 _FULL_SHARE = 0.65
 _NARROW = 50
@@ -38,7 +38,7 @@ def numbered_headings(layout: Layout, skipped: frozenset[int] = frozenset()) -> 
     r"""The numbered headings of a text in order; lines whose index is in `skipped` (those of a table of contents) are left out.
 
     Example:
-        >>> from llama_index_advanced_rag.text.outline_lines import read_layout
+        >>> from llama_index_advanced_rag.text.outlines.lines import read_layout
         >>> layout = read_layout("1. Aim\nWe say it.\n2. Means\n1. Buy\n2. Sell\n3. Wait\nAs said.\n3. End\nBye.")
         >>> [layout.lines[found.index].text for found in numbered_headings(layout)]
         ['1. Aim', '2. Means', '3. End']

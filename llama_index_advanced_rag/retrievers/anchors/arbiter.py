@@ -11,8 +11,8 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_advanced_rag.errors import LLMOutputError
 from llama_index_advanced_rag.prompts import ANCHOR_ARBITER
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate
-from llama_index_advanced_rag.retrievers.anchor_outline import MOST_ENTRIES, NumberedOutline
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate
+from llama_index_advanced_rag.retrievers.anchors.outline import MOST_ENTRIES, NumberedOutline
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.usage import apredict, predict
 

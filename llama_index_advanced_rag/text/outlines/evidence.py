@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from llama_index_advanced_rag.text.outline_bookmarks import bookmark_headings
-from llama_index_advanced_rag.text.outline_contents import Contents, find_contents
-from llama_index_advanced_rag.text.outline_drafts import Bookmark, Draft, HeadingSource
-from llama_index_advanced_rag.text.outline_lines import Layout
-from llama_index_advanced_rag.text.outline_places import BodyLines, page_shift, place_entries, place_index
-from llama_index_advanced_rag.text.outline_sequence import Numbered, numbered_headings
-from llama_index_advanced_rag.text.outline_titles import read_title
-from llama_index_advanced_rag.text.outline_typography import typographic_headings
+from llama_index_advanced_rag.text.outlines.bookmarks import bookmark_headings
+from llama_index_advanced_rag.text.outlines.contents import Contents, find_contents
+from llama_index_advanced_rag.text.outlines.drafts import Bookmark, Draft, HeadingSource
+from llama_index_advanced_rag.text.outlines.lines import Layout
+from llama_index_advanced_rag.text.outlines.places import BodyLines, page_shift, place_entries, place_index
+from llama_index_advanced_rag.text.outlines.sequence import Numbered, numbered_headings
+from llama_index_advanced_rag.text.outlines.titles import read_title
+from llama_index_advanced_rag.text.outlines.typography import typographic_headings
 
 _RANK_OF_MARKS = -50.0
 _ORDER = tuple(HeadingSource)

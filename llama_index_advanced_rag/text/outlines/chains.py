@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from llama_index_advanced_rag.text.outline_numbers import NumberedLine
+from llama_index_advanced_rag.text.outlines.numbers import NumberedLine
 
 _MAX_GAP = 3
 _MAX_OPEN = 50

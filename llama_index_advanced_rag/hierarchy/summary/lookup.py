@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from llama_index_advanced_rag.errors import EmbeddingMismatchError
-from llama_index_advanced_rag.hierarchy.summary_growth import Vector
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode
+from llama_index_advanced_rag.hierarchy.summary.growth import Vector
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode
 from llama_index_advanced_rag.ranking.fusion import FusionMode, fused_scores
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.stores.postings_store import PostingsStore

@@ -12,8 +12,8 @@ from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.ranking.anchors import RegionSignals, rank_regions, score_title
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_scores
-from llama_index_advanced_rag.retrievers.anchor_lines import AnchorLine, Keywords, heading_words, read_lines
-from llama_index_advanced_rag.retrievers.anchor_regions import Region, region_of, region_of_unit
+from llama_index_advanced_rag.retrievers.anchors.lines import AnchorLine, Keywords, heading_words, read_lines
+from llama_index_advanced_rag.retrievers.anchors.regions import Region, region_of, region_of_unit
 
 _SHOWN_LINES = 5
 _FIGURES = re.compile(r"\d+")

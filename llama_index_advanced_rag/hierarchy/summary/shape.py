@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from llama_index_advanced_rag.hierarchy.summary_growth import Held, Vector, children_of
-from llama_index_advanced_rag.hierarchy.summary_node import SummaryNode
+from llama_index_advanced_rag.hierarchy.summary.growth import Held, Vector, children_of
+from llama_index_advanced_rag.hierarchy.summary.node import SummaryNode
 
 
 @dataclass(frozen=True)

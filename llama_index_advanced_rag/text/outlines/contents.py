@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llama_index_advanced_rag.text.outline_lines import Layout, plain_words
-from llama_index_advanced_rag.text.outline_numbers import NumberedLine, read_numbered
-from llama_index_advanced_rag.text.outline_titles import is_hanging
+from llama_index_advanced_rag.text.outlines.lines import Layout, plain_words
+from llama_index_advanced_rag.text.outlines.numbers import NumberedLine, read_numbered
+from llama_index_advanced_rag.text.outlines.titles import is_hanging
 
 _PAGE = re.compile(
     r"(?P<lead>[\s.…·_]*[\s.…·_\t])(?:(?P<word>pages?|pp?\.|seiten?|S\.|p[áa]g(?:ina)?s?\.?)\s*)?"
@@ -69,7 +69,7 @@ def find_contents(layout: Layout) -> list[Contents]:
     when most titles stand in the text once more.
 
     Example:
-        >>> from llama_index_advanced_rag.text.outline_lines import read_layout
+        >>> from llama_index_advanced_rag.text.outlines.lines import read_layout
         >>> layout = read_layout("Contents\n1 Aim ........ 1\n2 Means of the\nproject ....... 3\n3 End ........ 7\n\nText.")
         >>> [(entry.title, entry.page) for entry in find_contents(layout)[0].entries]
         [('1 Aim', 1), ('2 Means of the project', 3), ('3 End', 7)]

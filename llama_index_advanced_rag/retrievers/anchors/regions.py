@@ -8,7 +8,7 @@ from llama_index.core.schema import BaseNode
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR, SECTION_PATH
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
-from llama_index_advanced_rag.retrievers.anchor_lines import page_of
+from llama_index_advanced_rag.retrievers.anchors.lines import page_of
 
 RegionKind = Literal["document", "section", "page", "chunk"]
 _SEVERAL = re.compile(r"^(\d+)-\d+$")

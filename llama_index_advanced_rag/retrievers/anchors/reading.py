@@ -9,7 +9,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable
 from llama_index_advanced_rag.ranking.anchors import order_passages
-from llama_index_advanced_rag.retrievers.anchor_candidates import Candidate, Passage
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 

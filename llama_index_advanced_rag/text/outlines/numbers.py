@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from llama_index_advanced_rag.text.lines import is_table_row
-from llama_index_advanced_rag.text.outline_labels import KIND_OF_WORD, RANKS, chinese_value, read_number, read_ordinal, roman_value
+from llama_index_advanced_rag.text.outlines.labels import KIND_OF_WORD, RANKS, chinese_value, read_number, read_ordinal, roman_value
 
 _LABEL = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)?)\.?[ \u00a0\t]+")
 _SIGN = re.compile(r"§{1,2}[ \u00a0]?(?=\d)")

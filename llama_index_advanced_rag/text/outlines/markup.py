@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from llama_index_advanced_rag.text.lines import is_list_item, is_table_row
-from llama_index_advanced_rag.text.outline_drafts import Draft, HeadingSource, clean_title
-from llama_index_advanced_rag.text.outline_lines import TextLine
+from llama_index_advanced_rag.text.outlines.drafts import Draft, HeadingSource, clean_title
+from llama_index_advanced_rag.text.outlines.lines import TextLine
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"(?:^|[ \t])#+$")
@@ -22,7 +22,7 @@ def marked_headings(lines: Sequence[TextLine]) -> list[Draft]:
     Source: CommonMark 0.31, sections 4.2 and 4.3. We read one line above an underline only, and no heading without words.
 
     Example:
-        >>> from llama_index_advanced_rag.text.outline_lines import read_layout
+        >>> from llama_index_advanced_rag.text.outlines.lines import read_layout
         >>> layout = read_layout("# One #\n\n```\n# a comment\n```\nTwo\n---\n")
         >>> [(draft.title, draft.rank) for draft in marked_headings(layout.lines)]
         [('One', 1.0), ('Two', 2.0)]

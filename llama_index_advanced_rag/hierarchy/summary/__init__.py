@@ -1,0 +1,1 @@
+"""What summaries of documents and sections are made of."""

@@ -1,0 +1,1 @@
+"""What the anchor retriever is made of."""
