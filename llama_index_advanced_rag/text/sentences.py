@@ -55,7 +55,7 @@ _MAYBE_END = re.compile(r"[.!?][\"'”’»)\]]{0,3}\s")
 _GLUED_END = re.compile(r"(?<=[^\W_])[.!?](?=[^\W\d_][\w'’])|(?<=[)»”])[.!?](?=[^\W\d_][\w'’])")
 _NOT_A_WORD = re.compile(r"[\d./@_\\:=#&(\[]|[^\W\d_A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ]")
 _LONGEST_WORD, _LONGEST_LABEL = 40, 3
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]")
+_ENUMERATOR = re.compile(r"(?:#{1,6}\s+)?\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]")
 _WHITE_SPACE = re.compile(r"\s")
 
 

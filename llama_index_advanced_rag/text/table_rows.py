@@ -46,8 +46,8 @@ def figures_start(text: str) -> int:
 
 
 def is_head_line(text: str) -> bool:
-    """Whether a line may be part of the head of a table: short, no sentence, no row."""
-    return len(text) <= _LONGEST_HEAD_LINE and _SENTENCE_END.search(text) is None and not is_data_row(text)
+    """Whether a line may be part of the head of a table: short, no sentence, no row, no heading."""
+    return not text.startswith("#") and len(text) <= _LONGEST_HEAD_LINE and _SENTENCE_END.search(text) is None and not is_data_row(text)
 
 
 def join_head_lines(text: str, spans: Sequence[Span]) -> list[Span]:

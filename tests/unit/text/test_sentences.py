@@ -115,3 +115,8 @@ def test_every_visible_character_is_in_exactly_one_span(text: str) -> None:
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     inside = "".join(text[start:end] for start, end in spans)
     assert "".join(inside.split()) == "".join(text.split())
+
+
+def test_a_numbered_heading_is_one_sentence() -> None:
+    text = "## 4. Fees\n\nThe fees are due.\n\n### A. Rents. Taxes"
+    assert [text[start:end] for start, end in sentence_spans(text, language="en")] == ["## 4. Fees", "The fees are due.", "### A. Rents.", "Taxes"]
