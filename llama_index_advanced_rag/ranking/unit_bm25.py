@@ -84,8 +84,7 @@ def score_units(tree: UnitTree, words: Sequence[WordMatches], *, k1: float = K1,
         k1: how late repetition saturates.
         b: how much a long unit is discounted.
 
-    Source: see `ranking.bm25`; scoring documents by the sum of their passages' term frequencies is the document model of passage
-    retrieval (Callan 1994, "Passage-level evidence in document retrieval"). No stored index of the larger units is needed.
+    Source: see `ranking.bm25`. Ours is that the frequencies of a unit are added up at search time, so that no index of the larger units is stored.
 
     Example:
         >>> tree = UnitTree(unit_of=np.array([0, 0, 1]), parents=np.array([-1, -1]), lengths=np.array([4, 4, 4]))

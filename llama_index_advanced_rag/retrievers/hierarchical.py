@@ -85,9 +85,9 @@ class HierarchicalRetriever(TracedRetriever):
         >>> [hit.node_id for hit in HierarchicalRetriever.from_nodes(nodes, similarity_top_k=3).retrieve("fox sales")]
         ['a2', 'a1', 'b1']
 
-    Source: coarse-to-fine search over summaries as in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059) and document-then-passage retrieval (Callan
-    1994); the document's share in the score of its passage is the interpolation of Callan 1994, section 5. Merging: LlamaIndex's AutoMergingRetriever,
-    with a budget, several levels and the best child's score.
+    Source: search over summaries of several levels as in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059); evidence of the document beside that of the
+    passage as in Callan 1994, "Passage-level evidence in document retrieval", here for ranking passages. Merging: LlamaIndex's AutoMergingRetriever, with
+    a budget, several levels and the best child's score.
     """
 
     stage: ClassVar[str] = "hierarchical"

@@ -176,10 +176,8 @@ class _CorpusUnits:
         units = np.array([_place(table, passage.parent_id, passage.ref_doc_id) for passage in outline.passages], dtype=np.int32)
         held = np.isin(rows, state.row_ids)  # another process may have committed since the state
         unit_of[np.searchsorted(state.row_ids, rows[held])] = units[held]
-        tree, loose = (
-            UnitTree(unit_of, table.parents, state.postings.lengths),
-            frozenset({one.ref_doc_id for one in outline.passages} - outline.documents.keys()),
-        )
+        tree = UnitTree(unit_of, table.parents, state.postings.lengths)
+        loose = frozenset({one.ref_doc_id for one in outline.passages} - outline.documents.keys())
         titles = _title_stores(table, self._corpus.analyzer)
         return _Indexed(table, tree, state.postings, lambda filters: state.columns.mask(filters, state.n_rows), titles, loose)
 
