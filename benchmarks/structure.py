@@ -29,6 +29,7 @@ BUDGET = 2560
 MANY = 60  # nodes asked for: more than fit the budget
 BASE = "flat-256"
 SWEEP = (128, 192, 256, 384, 512)
+IN_FULL = 256  # the largest of these that the packaged model reads
 COLUMNS = ("system", "hops", "n", "figure", "figure_interval", "tokens", "nodes", "ms_per_query")
 
 
@@ -150,8 +151,7 @@ def gains_against(rows: Sequence[Row], base: str) -> list[Row]:
     for (system, hops), row in by_key.items():
         other = by_key.get((base, hops))
         if system != base and other is not None:
-            difference = gain(*({key: values["figure"] for key, values in item["per_question"].items()} for item in (row, other)))
-            gains.append({"system": system, "against": base, "hops": hops, "n": row["n"], **difference})
+            gains.append({"system": system, "against": base, "hops": hops, "n": row["n"], **_difference(row, other)})
     return gains
 
 
@@ -162,19 +162,24 @@ def swept() -> dict[str, System]:
 
 
 def recommendation(rows: Sequence[Row]) -> str:
-    """The size to take: the one with the best sum of both ways, and whether the others are really below it."""
+    """The size to take: the best one, or the largest that the model reads in full where that is not surely below it."""
     overall = {row["system"]: row for row in rows if row["hops"] == "all"}
-    sums = {size: sum(row["figure"] for system, row in overall.items() if system.startswith(f"{size},")) for size in SWEEP}
-    best = max(sums, key=lambda size: (sums[size], -size))
-    lines = [f"Recommended chunk size: {best} tokens (the best mean of both ways to search over all questions)."]
-    for size in SWEEP:
-        if size != best:
-            pairs = [(overall[f"{size}, {name}"], overall[f"{best}, {name}"]) for name in ("hybrid", "coarse-to-fine")]
-            differences = [gain(*({key: values["figure"] for key, values in row["per_question"].items()} for row in pair)) for pair in pairs]
-            told = ", ".join(f"{item['points']:+} {item['interval']}" for item in differences)
-            pooled = " (larger than the model's window: mean of windows)" if size > 256 else ""
-            lines.append(f"  {size}{pooled}: hybrid and coarse-to-fine differ from it by {told} points")
+    ways = ("hybrid", "coarse-to-fine")
+    best = max(SWEEP, key=lambda size: (sum(overall[f"{size}, {way}"]["figure"] for way in ways), -size))
+    differences = {size: [_difference(overall[f"{size}, {way}"], overall[f"{best}, {way}"]) for way in ways] for size in SWEEP if size != best}
+    taken = best if best <= IN_FULL or any(item["interval"][1] < 0 for item in differences[IN_FULL]) else IN_FULL
+    reason = "" if taken == best else f" The model reads {taken} in full, and they are not surely below the best, {best}."
+    lines = [f"Recommended chunk size: {taken} tokens.{reason} Best over all questions, both ways to search: {best}."]
+    for size, found in differences.items():
+        pooled = " (larger than the model's window: mean of windows)" if size > IN_FULL else ""
+        lines.append(
+            f"  {size}{pooled} against {best}: " + ", ".join(f"{way} {item['points']:+} {item['interval']}" for way, item in zip(ways, found, strict=True))
+        )
     return "\n".join(lines)
+
+
+def _difference(row: Row, other: Row) -> Row:
+    return gain(*({key: values["figure"] for key, values in item["per_question"].items()} for item in (row, other)))
 
 
 def arguments() -> argparse.Namespace:
