@@ -29,7 +29,7 @@ NOTES = {
     "chunk_sizes": "As above, for chunks of other sizes; beyond 256 tokens, what the model reads, their vectors are means of windows. Differences are against "
     "chunks of 256 tokens, searched hybrid.",
     "engines": "Synthetic text and random vectors, all of one row measured in turns in one run. A ratio whose target is >= says how many times better "
-    "ours is; every other one is ours / reference. `met` is empty where no target speaks of that number of documents."
+    "ours is; every other one is ours / reference. `met` is empty where no target speaks of that number of documents.",
 }
 INTRODUCTION = """# Measurements
 
