@@ -24,8 +24,8 @@ TITLES = {
     "engines": "Engines: what searching, building and storing cost",
 }
 NOTES = {
-    "structure": "The first nodes of each system that fit into 2,560 tokens (of the embedding model, metadata included) are the context. `figure` is the share of "
-    "questions whose figure stands in it, in a node of the right file. Differences are against flat chunks of 256 tokens, searched hybrid.",
+    "structure": "The first nodes of each system that fit into 2,560 tokens (of the embedding model, metadata included) are the context. `figure` is the share "
+    "of questions whose figure stands in it, in a node of the right file. Differences are against flat chunks of 256 tokens, searched hybrid.",
     "chunk_sizes": "As above, for chunks of other sizes; beyond 256 tokens, what the model reads, their vectors are means of windows. Differences are against "
     "chunks of 256 tokens, searched hybrid.",
     "engines": "Synthetic text and random vectors, all of one row measured in turns in one run. A ratio whose target is >= says how many times better "
