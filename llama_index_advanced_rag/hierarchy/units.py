@@ -24,6 +24,12 @@ class UnitRecord(NamedTuple):
     path: str
     page: str | None
 
+    @classmethod
+    def of(cls, node_id: str, ref_doc_id: str, parent_id: str | None, start: int, end: int, metadata: Mapping[str, Any]) -> "UnitRecord":
+        """With the heading path and the pages that the node's metadata name."""
+        page = metadata.get(PAGE_LABEL)
+        return cls(node_id, ref_doc_id, parent_id, start, end, str(metadata.get(SECTION_PATH) or ""), None if page is None else str(page))
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -155,18 +161,9 @@ def title_of(metadata: Mapping[str, Any], ref_doc_id: str) -> str:
 
 
 def _record(node: BaseNode, ref_doc_id: str) -> UnitRecord:
-    parent, metadata = node.parent_node, node.metadata
+    parent = node.parent_node
     start, end = getattr(node, "start_char_idx", None) or 0, getattr(node, "end_char_idx", None) or 0
-    page = metadata.get(PAGE_LABEL)
-    return UnitRecord(
-        node.node_id,
-        ref_doc_id,
-        None if parent is None else parent.node_id,
-        start,
-        end,
-        str(metadata.get(SECTION_PATH) or ""),
-        None if page is None else str(page),
-    )
+    return UnitRecord.of(node.node_id, ref_doc_id, None if parent is None else parent.node_id, start, end, node.metadata)
 
 
 def _document_units(ref_doc_id: str, title: str, records: Sequence[UnitRecord], first: int) -> list[Unit]:

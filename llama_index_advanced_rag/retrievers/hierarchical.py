@@ -18,6 +18,7 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.children import named
+from llama_index_advanced_rag.retrievers.errands import is_empty
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
 from llama_index_advanced_rag.retrievers.merging import Nodes, ParentMerger, node_source_of
 from llama_index_advanced_rag.retrievers.placing import Chosen, Placing
@@ -150,7 +151,7 @@ class HierarchicalRetriever(TracedRetriever):
         return cls(passages, nodes=list(nodes), units=UnitScorer.of_nodes(nodes, language=language), **options)
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not any(text.strip() for text in query_bundle.embedding_strs):
+        if is_empty(query_bundle):
             return []
         chosen = self._chosen(query_bundle.query_str)
         if self._summaries is not None:
@@ -158,7 +159,7 @@ class HierarchicalRetriever(TracedRetriever):
         return self._arranged(chosen, self._child(chosen).retrieve(query_bundle))
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not any(text.strip() for text in query_bundle.embedding_strs):
+        if is_empty(query_bundle):
             return []
         chosen = await in_thread(self._chosen, query_bundle.query_str)
         if self._summaries is not None:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.hierarchy.keys import PAGE_LABEL, SECTION_PATH
 from llama_index_advanced_rag.hierarchy.units import UnitRecord, UnitTable, document_of, title_of
 from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES, choose_documents
 from llama_index_advanced_rag.ranking.unit_bm25 import UnitTree, score_units
-from llama_index_advanced_rag.stores.documents.outline_rows import OutlineNode, OutlineRows, read_outline
+from llama_index_advanced_rag.stores.documents.outline_rows import OutlineRows, read_outline
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
@@ -170,7 +168,7 @@ class _CorpusUnits:
 
     def _read(self, state: RowState) -> _Indexed:
         outline = read_outline(self._corpus.database)
-        table = UnitTable.build(map(_record, outline.nodes), _titles(outline))
+        table = UnitTable.build((UnitRecord.of(*node) for node in outline.nodes), _titles(outline))
         unit_of = np.full(state.n_rows, -1, dtype=np.int32)
         rows = np.fromiter((passage.row for passage in outline.passages), dtype=np.int64, count=len(outline.passages))
         units = np.array([_place(table, passage.parent_id, passage.ref_doc_id) for passage in outline.passages], dtype=np.int32)
@@ -192,12 +190,6 @@ def _titles(outline: OutlineRows) -> dict[str, str]:
     for passage in outline.passages:
         titles.setdefault(passage.ref_doc_id, passage.ref_doc_id)
     return titles
-
-
-def _record(node: OutlineNode) -> UnitRecord:
-    page: Any = node.metadata.get(PAGE_LABEL)
-    path = str(node.metadata.get(SECTION_PATH) or "")
-    return UnitRecord(node.node_id, node.ref_doc_id, node.parent_id, node.start, node.end, path, None if page is None else str(page))
 
 
 def _of_nodes(nodes: Sequence[BaseNode], analyzer: TextAnalyzer) -> _Indexed:

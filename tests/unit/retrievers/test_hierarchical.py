@@ -365,3 +365,12 @@ def test_what_cannot_be_searched_is_refused(index: CorpusIndex) -> None:
 
 def test_its_name_says_what_it_does(index: CorpusIndex) -> None:
     assert repr(index.as_retriever("hierarchical", similarity_top_k=3)).startswith("HierarchicalRetriever(top_down, HybridRetriever(")
+
+
+def test_a_query_that_is_an_embedding_only_finds_what_is_near() -> None:
+    model = DeterministicEmbedding()
+    nodes = [TextNode(id_=name, text=text) for name, text in (("fox", "the red fox"), ("sea", "the deep sea"))]
+    retriever = HierarchicalRetriever.from_nodes(nodes, embed_model=model, similarity_top_k=1)
+    bundle = QueryBundle("", embedding=model.get_text_embedding("the deep sea"))
+    assert [hit.node_id for hit in retriever.retrieve(bundle)] == ["sea"]
+    assert retriever.retrieve("  ") == []
