@@ -66,10 +66,11 @@ def local_pagerank(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike, *, da
         seeds: as for `personalized_pagerank`.
         weights: likewise.
         damping: likewise.
-        tolerance: the most that the value of a node of average weighted degree may be wrong, at least 1e-12; for others in proportion to their degree.
+        tolerance: the most that the value of a node of average weighted degree may be wrong, at least 1e-12; for others
+            in proportion to their degree, but for 1e-12.
 
     Returns:
-        Shape (n,), each >= 0, sum at most 1; higher is nearer to the seeds. Nodes that were not reached have 0.
+        Shape (n,), each >= 0, sum at most 1 (but for the tolerance); higher is nearer to the seeds. Nodes that were not reached have 0.
 
     Raises:
         ConfigurationError: an argument cannot work.
@@ -89,7 +90,8 @@ def local_pagerank(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike, *, da
     if push_along_edges(walk, scores, residual, nodes, damping=damping, floor=floor, most_edges=_may_follow(walk, _PUSHED_LOCALLY), enough=0.0):
         return (scores + residual) * walk.roots
     smallest = float(walk.degrees.min(where=walk.degrees > 0, initial=average))
-    return _made_whole(walk, _solved(walk, scores, residual, damping, max(_LEAST_TOLERANCE, goal * smallest / average) / 2))
+    goal = _goal(damping, max(_LEAST_TOLERANCE, tolerance * smallest / average))
+    return np.maximum(_solved(walk, scores, residual, damping, goal) * walk.roots, 0.0)
 
 
 def _goal(damping: float, tolerance: float) -> float:
