@@ -1,0 +1,180 @@
+"""The entity graph: who is named where, and who is related to whom, as sparse arrays made from records."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from llama_index_advanced_rag.graph.fold_arrays import GraphFacts, Ids, fold_arrays
+from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
+from llama_index_advanced_rag.graph.records import ExtractionRecord, Relation
+from llama_index_advanced_rag.text.gazetteer import Gazetteer
+from llama_index_advanced_rag.text.name_words import name_key, name_words
+from llama_index_advanced_rag.trace import report
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from scipy.sparse import csr_array
+
+_PARTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class EntityGraph:
+    """Chunks and entities, and the edges between them. Immutable; the same chunks give the same arrays, in whatever order they came.
+
+    Attributes:
+        chunk_ids: node ids of the chunks; a chunk is its place in this list.
+        keys: what the entities are known by, sorted; an entity is its place in this list.
+        names: how they are usually written.
+        mentions: (n_chunks, n_entities) how often a chunk names an entity, the title of its document included; a name that several
+            entities have is shared among them.
+        own: (n_chunks, n_entities) 1 where the document of a chunk, or its heading, is called like an entity.
+        facts: the relations.
+        aliases: (n_entities, n_entities) symmetric, in (0, 1]: how likely two names mean the same.
+        gazetteer: finds the names in a text.
+        namesakes: entities that one name may mean, where it is not just the entity of that key.
+    """
+
+    chunk_ids: Sequence[str]
+    keys: Sequence[str]
+    names: Sequence[str]
+    mentions: "csr_array"
+    own: "csr_array"
+    facts: GraphFacts
+    aliases: "csr_array"
+    gazetteer: Gazetteer
+    namesakes: Mapping[str, tuple[int, ...]]
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks, those without an entity included."""
+        return len(self.chunk_ids)
+
+    @property
+    def n_entities(self) -> int:
+        """Number of entities."""
+        return len(self.keys)
+
+    @cached_property
+    def document_frequency(self) -> Ids:
+        """(n_entities,) in how many chunks each is named."""
+        return np.bincount(self.mentions.indices, minlength=self.n_entities)
+
+    @cached_property
+    def chunks_of(self) -> "csr_array":
+        """(n_entities, n_chunks) the mentions, by entity."""
+        return self.mentions.T.tocsr()
+
+    @cached_property
+    def place_of_chunk(self) -> Mapping[str, int]:
+        """Where each node id stands in `chunk_ids`."""
+        return {chunk_id: place for place, chunk_id in enumerate(self.chunk_ids)}
+
+    @cached_property
+    def place_of_key(self) -> Mapping[str, int]:
+        """Where each key stands in `keys`."""
+        return {key: place for place, key in enumerate(self.keys)}
+
+    def entities_of(self, key: str) -> tuple[int, ...]:
+        """The entities that a name may mean; none where it is not known."""
+        known = self.namesakes.get(key)
+        if known is not None:
+            return known
+        place = self.place_of_key.get(key)
+        return () if place is None else (place,)
+
+    def link(self, text: str) -> list[int]:
+        """The entities named in a text, in its order, each once.
+
+        A text without capitals, as people type questions, is searched for names in lower case too.
+
+        Example:
+            >>> graph = EntityGraph.from_triples({"c1": [("Claude", "created by", "Anthropic")]})
+            >>> [graph.names[entity] for entity in graph.link("who made claude?")]
+            ['Claude']
+        """
+        words = name_words(text)
+        any_case = not any(word.shown and not word.key[0].isdigit() for word in words[1:])
+        found = self.gazetteer.find(words, any_case=any_case)
+        return list(dict.fromkeys(entity for name in found for entity in self.entities_of(name.key)))
+
+    @classmethod
+    def from_fold(cls, fold: NameFold, chunks: Mapping[int, str], *, aliases: Mapping[tuple[str, str], float] | None = None) -> "EntityGraph":
+        """The graph of folded records.
+
+        Args:
+            fold: the records, settled.
+            chunks: node id of each chunk by its number in the fold, in the order that settles ties.
+            aliases: how alike two names are, by their keys; pairs with an unknown key are left out.
+        """
+        arrays = fold_arrays([fold.chunks[number] for number in chunks], aliases or {})
+        names = [fold.spelling(key) for key in arrays.keys]
+        return cls(list(chunks.values()), arrays.keys, names, arrays.mentions, arrays.own, arrays.facts, arrays.aliases, fold.names, arrays.namesakes)
+
+    @classmethod
+    def from_records(cls, chunks: Mapping[str, ChunkText], *, aliases: Mapping[tuple[str, str], float] | None = None) -> "EntityGraph":
+        """The graph of chunks in memory.
+
+        Args:
+            chunks: text and record of each chunk by its node id, in the order that settles ties.
+            aliases: see `from_fold`.
+        """
+        fold = NameFold()
+        for number, said in enumerate(chunks.values()):
+            fold.add(number, said)
+        fold.settle(lambda _: {})
+        return cls.from_fold(fold, dict(enumerate(chunks)), aliases=aliases)
+
+    @classmethod
+    def from_triples(
+        cls, triples: Mapping[str, Iterable[Sequence[str]]], *, titles: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+    ) -> "EntityGraph":
+        """The graph of ready triples.
+
+        Args:
+            triples: (subject, predicate, object) that each chunk says, by its node id. One that has other than three parts, or an empty
+                end, is left out and counted in one warning.
+            titles: titles of chunks by node id, each an entity of its own.
+            texts: texts of chunks by node id: the names of the triples are found in them too.
+
+        Example:
+            >>> graph = EntityGraph.from_triples({"c1": [("Anthropic", "created", "Claude")], "c2": [("Claude", "uses", "Transformer")]})
+            >>> graph
+            EntityGraph(2 chunks, 3 entities, 4 mentions, 2 facts)
+        """
+        titles, texts = titles or {}, texts or {}
+        chunks = dict.fromkeys([*triples, *titles, *texts])
+        said = {
+            chunk: ChunkText(texts.get(chunk, ""), ExtractionRecord((), _relations(triples.get(chunk, ())), (titles[chunk],) if chunk in titles else ()))
+            for chunk in chunks
+        }
+        _report_unusable(triples, said)
+        return cls.from_records(said)
+
+    def to_networkx(self) -> "nx.MultiGraph[Any]":
+        """The graph for drawing and for algorithms of networkx (which must be installed).
+
+        Nodes are `("chunk", node_id)` and `("entity", key)`, the latter with `name`; edges have `kind` ("mention", "fact", "alias") and
+        `weight`, facts `predicate`, `chunk` and their properties.
+        """
+        from llama_index_advanced_rag.graph.networkx_graph import networkx_of
+
+        return networkx_of(self)
+
+    def __repr__(self) -> str:
+        return f"EntityGraph({self.n_chunks} chunks, {self.n_entities} entities, {self.mentions.nnz} mentions, {len(self.facts.relations)} facts)"
+
+
+def _relations(triples: Iterable[Sequence[str]]) -> tuple[Relation, ...]:
+    return tuple(Relation(str(triple[0]), str(triple[1]), str(triple[2])) for triple in triples if len(triple) == _PARTS)
+
+
+def _report_unusable(triples: Mapping[str, Iterable[Sequence[str]]], said: Mapping[str, ChunkText]) -> None:
+    """One warning for all triples that say nothing."""
+    given = sum(len(list(of_chunk)) for of_chunk in triples.values())
+    used = sum(name_key(fact.subject) != "" != name_key(fact.object) for chunk in said.values() for fact in chunk.record.relations)
+    if used < given:
+        report("warning", f"{given - used} of {given} triples are left out: they do not have three parts, or a subject or object without a word.")
