@@ -22,7 +22,7 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,20 +105,21 @@ def fact_edges(facts: Sequence[Sequence[Fact]], phrase_ids: Mapping[str, int]) -
     return {edge: float(count) for edge, count in counts.items()}
 
 
+def phrases_of(facts: Iterable[Fact]) -> set[str]:
+    """Subjects and objects."""
+    return {name for fact in facts for name in (fact[0], fact[2])}
+
+
 def passage_edges(facts: Sequence[Sequence[Fact]], phrase_ids: Mapping[str, int]) -> Edges:
     """One edge of weight 1.0 from each passage (numbered after the phrases) to each of its phrases."""
-    return {
-        (len(phrase_ids) + passage, phrase_ids[name]): 1.0 for passage, of_passage in enumerate(facts) for fact in of_passage for name in (fact[0], fact[2])
-    }
+    first = len(phrase_ids)
+    return {(first + passage, phrase_ids[name]): 1.0 for passage, of_passage in enumerate(facts) for name in sorted(phrases_of(of_passage))}
 
 
-def synonym_edges(phrases: Sequence[str], vectors: Array, settings: HippoRAG2Settings) -> Edges:
+def synonym_edges(phrases: Sequence[str], vectors: NDArray[np.floating[Any]], settings: HippoRAG2Settings) -> Edges:
     """From each phrase of more than two letters or digits to its nearest phrases, weighted by their cosine, down to the threshold.
 
-    Args:
-        phrases: names; an empty one is nobody's synonym.
-        vectors: (n, dimension) unit vectors of the names.
-        settings: how many neighbours, how near.
+    An empty phrase is nobody's synonym. `vectors` are (n, dimension) unit vectors of the phrases (the code compares in 32 bits).
     """
     edges: Edges = {}
     for start in range(0, len(phrases), _ROWS):
@@ -168,23 +169,24 @@ class HippoRAG2:
     ) -> None:
         self.settings = settings or HippoRAG2Settings()
         self.passage_ids = [passage["id"] for passage in passages]
-        self._embed_query = embed_query or (lambda question: embed([question])[0])
+        self._embed, self._embed_query = embed, embed_query
         of_passages = [valid_facts(triples.get(passage_id, ())) for passage_id in self.passage_ids]
         self.facts: list[Fact] = sorted({fact for of_passage in of_passages for fact in of_passage})
-        self.phrases: list[str] = sorted({name for fact in self.facts for name in (fact[0], fact[2])})
+        self.phrases: list[str] = sorted(phrases_of(self.facts))
         self._phrase_ids = {phrase: position for position, phrase in enumerate(self.phrases)}
-        self._passages_of = _passages_of_phrases(of_passages)
+        self._passages_of = Counter(name for of_passage in of_passages for name in phrases_of(of_passage))
         texts = [f"{passage['title']}\n\n{passage['text']}" for passage in passages]
         self._passage_vectors = unit_rows(embed(texts) if passage_vectors is None else passage_vectors)
         self._fact_vectors = unit_rows(embed([str(fact) for fact in self.facts])) if self.facts else None
-        self._graph = self._linked_graph(of_passages, embed)
+        self._graph = self._linked_graph(of_passages)
 
-    def _linked_graph(self, of_passages: Sequence[Sequence[Fact]], embed: Embed) -> Any:
+    def _linked_graph(self, of_passages: Sequence[Sequence[Fact]]) -> Any:
         from igraph import Graph
 
         edges = fact_edges(of_passages, self._phrase_ids) | passage_edges(of_passages, self._phrase_ids)
         if self.phrases:
-            edges |= synonym_edges(self.phrases, unit_rows(embed(self.phrases)), self.settings)  # in place of the count, where there is a fact too
+            vectors = unit_rows(self._embed(self.phrases)).astype(np.float32)
+            edges |= synonym_edges(self.phrases, vectors, self.settings)  # in place of the count, where there is a fact too
         edges = {edge: weight for edge, weight in edges.items() if edge[0] != edge[1]}
         graph = Graph(n=len(self.phrases) + len(self.passage_ids), directed=False)
         graph.add_edges(list(edges), attributes={"weight": list(edges.values())})
@@ -201,7 +203,7 @@ class HippoRAG2:
 
     def scores(self, question: str) -> Array:
         """One score a passage, in their order: PageRank, or the normalised similarity (0 to 1) when there are no facts."""
-        query = unit_rows([self._embed_query(question)])[0]
+        query = unit_rows([self._embed_query(question)] if self._embed_query else self._embed([question]))[0]
         dense = min_max(self._passage_vectors @ query)
         if self._fact_vectors is None:
             return dense
@@ -214,8 +216,7 @@ class HippoRAG2:
     def seeds(self, fact_scores: Array) -> dict[str, float]:
         """The best phrases of the best facts: mean over these facts of the score of the fact divided by the number of passages of the phrase.
 
-        Args:
-            fact_scores: one score a fact, 0 to 1.
+        `fact_scores` is one score a fact, 0 to 1.
         """
         weights: defaultdict[str, list[float]] = defaultdict(list)
         for position in best_first(fact_scores)[: self.settings.linking_top_k].tolist():
@@ -237,19 +238,8 @@ class HippoRAG2:
         return np.asarray(scores)
 
 
-def _passages_of_phrases(facts: Sequence[Sequence[Fact]]) -> Counter[str]:
-    """In how many passages each phrase stands."""
-    return Counter(name for of_passage in facts for name in {name for fact in of_passage for name in (fact[0], fact[2])})
-
-
 class HippoRAG2Retriever(BaseRetriever):
-    """The ranking as a retriever; scores as `HippoRAG2.scores` gives them.
-
-    Args:
-        ranker: the graph over the passages.
-        nodes: a node for each passage; its id is the passage's.
-        similarity_top_k: how many passages to return.
-    """
+    """The ranking as a retriever; scores as `HippoRAG2.scores` gives them. The id of each node is that of its passage."""
 
     def __init__(self, ranker: HippoRAG2, nodes: Sequence[TextNode], *, similarity_top_k: int = 10) -> None:
         super().__init__()
@@ -287,13 +277,13 @@ def kept(embed: Embed, folder: Path | None, *, model: str) -> Embed:
     return embed_all
 
 
-def load_hipporag(folder: Path, corpus: Sequence[Mapping[str, str]], *, cache: Path | None, passage_vectors: Any | None = None) -> HippoRAG2:
+def load_hipporag(folder: Path, corpus: Sequence[Mapping[str, str]], *, cache: Path | None = None, passage_vectors: Any | None = None) -> HippoRAG2:
     """HippoRAG 2 over a data set's corpus and triples with the packaged MiniLM.
 
     Args:
         folder: the data set's folder, where the file of triples lies.
         corpus: the passages.
-        cache: folder to keep the vectors of facts and phrases in (they take minutes); None keeps none.
+        cache: folder to keep the vectors in (those of facts and phrases take ten minutes); None keeps none.
         passage_vectors: vectors of the passages, in their order; None embeds them.
     """
     from llama_index_advanced_rag.embeddings.packaged import load_packaged_embedding
@@ -305,17 +295,14 @@ def load_hipporag(folder: Path, corpus: Sequence[Mapping[str, str]], *, cache: P
 
 
 def main() -> None:
-    from multihop import COLUMNS, TOP_K, build_index, measure, passages
+    from multihop import COLUMNS, TOP_K, measure, passages
 
     options = parser(__doc__ or "", "../shared/data/multihop").parse_args()
     folder = options.data / DATASET
     corpus, questions = read_jsonl(folder / "corpus.jsonl"), read_jsonl(folder / "questions.jsonl")
-    index = build_index(corpus, options.cache / DATASET if options.cache else None)
-    vectors = index.corpus.vectors_of_nodes([row["id"] for row in corpus])
-    ranker = load_hipporag(folder, corpus, cache=options.cache, passage_vectors=vectors)
-    systems = {"dense": index.as_retriever(mode="dense", similarity_top_k=TOP_K), SYSTEM: HippoRAG2Retriever(ranker, passages(corpus), similarity_top_k=TOP_K)}
-    rows = [{"dataset": DATASET, "system": system, **measure(retriever, questions)} for system, retriever in systems.items()]
-    index.close()
+    ranker = load_hipporag(folder, corpus, cache=options.cache)
+    figures = measure(HippoRAG2Retriever(ranker, passages(corpus), similarity_top_k=TOP_K), questions)
+    rows = [{"dataset": DATASET, "system": SYSTEM, **figures}]
     print_table(rows, COLUMNS)
     data = {name: folder / file for name, file in (("corpus", "corpus.jsonl"), ("questions", "questions.jsonl"), ("triples", TRIPLES))}
     write_result(options.json, benchmark="hipporag", data=data, rows=rows, extra={"sizes": ranker.sizes})
