@@ -121,19 +121,14 @@ def _solved(walk: WalkMatrix, scores: Floats, residual: Floats, damping: float, 
 
     The nodes that stand apart are eliminated: given the others, each is its residual and the share `damping` of its neighbours.
     """
-    cut = walk.n_apart
-    vector = np.zeros(walk.n)
-    vector[:cut] = residual[:cut]
-    right = residual[cut:] + damping * (walk.others @ vector)
+    cut, there, back, among = walk.n_apart, walk.between, walk.between.T, walk.among
+    apart, others = residual[:cut], residual[cut:] + damping * (back @ residual[:cut])
 
     def system(values: Floats) -> Floats:
-        vector[cut:] = values
-        vector[:cut] = damping * (walk.apart @ vector)
-        return values - damping * (walk.others @ vector)
+        return values - damping * (among @ values + damping * (back @ (there @ values)))
 
-    vector[cut:] = _conjugate_gradients(system, right, walk.roots[cut:], goal)
-    vector[:cut] = residual[:cut] + damping * (walk.apart @ vector)
-    return scores + vector
+    solution = _conjugate_gradients(system, others, walk.roots[cut:], goal)
+    return scores + np.concatenate([apart + damping * (there @ solution), solution])
 
 
 def _conjugate_gradients(system: Callable[[Floats], Floats], right: Floats, roots: Floats, goal: float) -> Floats:

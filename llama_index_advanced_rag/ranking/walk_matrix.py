@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 
 _LEAST, _MOST = 1e-100, 1e100  # squares of what lies between are numbers still
 _SYMMETRIC = 1e-6
+_WORTH_IT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +31,23 @@ class WalkMatrix:
         degrees: weighted degree of each node, 0 where it has no edge; shape (n,).
         roots: their roots, 1 where a node has no edge; shape (n,).
         n_apart: the first `n_apart` nodes have no edge among each other. Number the passages first and the entities after them: the fewer nodes
-            have to be solved for, the faster is `personalized_pagerank`. 0 costs time, nothing else.
-        apart: rows of `edges` of these nodes, the same memory; shape (n_apart, n).
-        others: the other rows; shape (n - n_apart, n).
+            have to be solved for, the faster is `personalized_pagerank`. 0 when they are less than a tenth of all.
+        between: edges of these nodes with the others; shape (n_apart, n - n_apart).
+        among: edges of the others with each other; shape (n - n_apart, n - n_apart).
     """
 
     edges: "csr_array"
     degrees: Floats
     roots: Floats
     n_apart: int
-    apart: "csr_array"
-    others: "csr_array"
+    between: "csr_array"
+    among: "csr_array"
 
     @classmethod
     def of(cls, adjacency: "csr_array") -> "WalkMatrix":
         """The walk on a graph.
 
-        Time and memory are linear in the number of edges; the indices are shared with `adjacency`, which must not be changed afterwards.
+        Time and memory are linear in the number of edges; some arrays are shared with `adjacency`, which must not be changed afterwards.
 
         Args:
             adjacency: shape (n, n), symmetric, weights >= 0 (float32 or float64, computed with as float64). A self loop counts once; entries that
@@ -75,7 +76,7 @@ class WalkMatrix:
         strengths /= roots[graph.indices]
         edges = csr_array((strengths, graph.indices, graph.indptr), shape=graph.shape)
         n_apart = int(np.maximum(rows, graph.indices).min(initial=n_nodes))
-        return cls(edges, degrees, roots, n_apart, _rows_between(edges, 0, n_apart), _rows_between(edges, n_apart, n_nodes))
+        return cls(edges, degrees, roots, *_parts(edges, n_apart if n_apart >= _WORTH_IT * n_nodes else 0))
 
     @property
     def n(self) -> int:
@@ -112,11 +113,8 @@ def _sums(places: NDArray[Any], amounts: Floats, length: int) -> Floats:
     return np.bincount(places, amounts, minlength=length).astype(np.float64, copy=False)
 
 
-def _rows_between(edges: Any, first: int, last: int) -> "csr_array":
-    from scipy.sparse import csr_array
-
-    start, stop = edges.indptr[first], edges.indptr[last]
-    return csr_array((edges.data[start:stop], edges.indices[start:stop], edges.indptr[first : last + 1] - start), shape=(last - first, edges.shape[1]))
+def _parts(edges: Any, n_apart: int) -> tuple[int, Any, Any]:
+    return n_apart, edges[:n_apart, n_apart:], edges[n_apart:, n_apart:] if n_apart else edges
 
 
 def _check_weights(shape: tuple[int, ...], weights: Floats) -> None:
