@@ -38,9 +38,9 @@ class EntityGraph:
         namesakes: entities that one name may mean, where it is not just the entity of that key.
     """
 
-    chunk_ids: Sequence[str]
-    keys: Sequence[str]
-    names: Sequence[str]
+    chunk_ids: list[str]
+    keys: list[str]
+    names: list[str]
     mentions: "csr_array"
     own: "csr_array"
     facts: GraphFacts

@@ -1,0 +1,79 @@
+"""Why a walk reached a chunk: the path through entities, facts and chunks, for programs and as a sentence."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached
+from llama_index_advanced_rag.graph.records import Relation
+from llama_index_advanced_rag.graph.verbalize import Step, path_sentence
+from llama_index_advanced_rag.ranking.walk_paths import strongest_chain
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPath:
+    """The strongest path to a chunk.
+
+    Attributes:
+        entities: names of the entities on it, from the first to the one that the chunk names; empty where another retriever found the chunk.
+        chunks: node ids of the chunks on it, the chunk last.
+        steps: the same as steps from entity to entity.
+        origin: title of the chunk that it begins with, found by another retriever; None where it begins with an entity of the question.
+    """
+
+    entities: tuple[str, ...]
+    chunks: tuple[str, ...]
+    steps: tuple[Step, ...]
+    origin: str | None = None
+
+    def told(self, language: str = "en") -> str:
+        """The path as a sentence: its facts, else what names two entities together; the only entity where there are no steps.
+
+        Example:
+            >>> WalkPath(("Claude",), ("c1",), ()).told(), WalkPath(("Claude",), ("c0", "c1"), (), "Models").told("fr")
+            ('names Claude', 'nomme Claude, comme « Models »')
+        """
+        if self.steps:
+            return path_sentence(self.steps, language=language)
+        if not self.entities:
+            return ""
+        verb, like, quoted = ("nomme", "comme", f"« {self.origin} »") if language == "fr" else ("names", "as does", f"“{self.origin}”")
+        return f"{verb} {self.entities[-1]}" + (f", {like} {quoted}" if self.origin else "")
+
+
+def walk_path(walk: GraphWalk, reached: Reached, chunk: int, *, damping: float) -> WalkPath:
+    """The path by which most of what stands at a chunk came there."""
+    graph = walk.graph
+    chain = strongest_chain(walk.walk, reached.values, reached.nodes, reached.amounts, chunk, damping=damping)
+    entities = [node - graph.n_chunks for node in chain if node >= graph.n_chunks]
+    steps: list[Step] = []
+    last: int | None = None
+    between: int | None = None
+    for node in chain:
+        if node < graph.n_chunks:
+            between = node
+            continue
+        entity = node - graph.n_chunks
+        if last is not None:
+            fact = fact_between(graph, last, entity)
+            steps.append(Step(graph.names[last], graph.names[entity], fact, None if between is None else chunk_title(graph, between)))
+        last, between = entity, None
+    chunks = tuple(graph.chunk_ids[node] for node in chain if node < graph.n_chunks)
+    origin = chunk_title(graph, chain[0]) if len(chain) > 1 and chain[0] < graph.n_chunks else None
+    return WalkPath(tuple(graph.names[entity] for entity in entities), chunks, tuple(steps), origin)
+
+
+def fact_between(graph: EntityGraph, one: int, other: int) -> Relation | None:
+    """A fact that relates two entities, in either direction; of several the first."""
+    facts = graph.facts
+    found = np.flatnonzero(((facts.subjects == one) & (facts.objects == other)) | ((facts.subjects == other) & (facts.objects == one)))
+    return facts.relations[int(found[0])] if len(found) else None
+
+
+def chunk_title(graph: EntityGraph, chunk: int) -> str:
+    """What the document of a chunk is called; its node id where it has no name."""
+    own: Any = graph.own
+    entities = own.indices[own.indptr[chunk] : own.indptr[chunk + 1]]
+    return graph.names[int(entities[0])] if len(entities) else graph.chunk_ids[chunk]

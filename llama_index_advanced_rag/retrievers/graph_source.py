@@ -1,0 +1,178 @@
+"""Where a retriever gets the entity graph from: a corpus, whose changes it follows, or one that is ready."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from llama_index.core.graph_stores.types import PropertyGraphStore
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from llama_index_advanced_rag._concurrency import CopyableLock
+from llama_index_advanced_rag.corpus import Corpus
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.extraction import SPANS, read_records, resolve_extractor
+from llama_index_advanced_rag.graph.graph_walk import EDGE_WEIGHTS, GraphWalk, Mask
+from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
+from llama_index_advanced_rag.graph.records import ExtractionRecord
+from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
+from llama_index_advanced_rag.stores.node_source import NodeSource
+from llama_index_advanced_rag.stores.rows.row_state import RowState
+
+_IN_ORDER = "SELECT row, node_id FROM nodes WHERE row IS NOT NULL ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
+_READ_AT_ONCE = 2000
+_KEPT_WALKS = 8
+
+
+@runtime_checkable
+class GraphSource(Protocol):
+    """Gives the entity graph of this moment, and says which of its chunks a filter lets through."""
+
+    def graph(self) -> EntityGraph:
+        """The graph; the same object until something changes."""
+        ...
+
+    def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
+        """(n_chunks,) the chunks of a graph whose metadata match."""
+        ...
+
+
+class ReadyGraph:
+    """A graph that does not change.
+
+    Args:
+        graph: the graph.
+        nodes: the nodes of its chunks, whose metadata filters ask.
+    """
+
+    def __init__(self, graph: EntityGraph, nodes: NodeSource) -> None:
+        self._graph = graph
+        self._nodes = nodes
+
+    def graph(self) -> EntityGraph:
+        """The graph."""
+        return self._graph
+
+    def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
+        """(n_chunks,) the chunks whose nodes match; reads all nodes."""
+        matching = {node.node_id for node in self._nodes.get_nodes(graph.chunk_ids) if metadata_matches(filterable_metadata(node), filters)}
+        return np.array([chunk in matching for chunk in graph.chunk_ids], dtype=bool)
+
+
+class CorpusGraph:
+    """The graph of a corpus, folded from its records at the first question, and again after a change for what has changed.
+
+    Rows without a record (of an index built with `extractor=None`) are read by the extractor of this package. 0 LLM calls.
+
+    Args:
+        corpus: the corpus.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._lock = CopyableLock()
+        self._fold = NameFold()
+        self._state: RowState | None = None
+        self._graph: EntityGraph | None = None
+        self._rows: dict[int, str] = {}
+
+    def graph(self) -> EntityGraph:
+        """The graph of the newest state that this process has taken over."""
+        with self._lock:
+            state = self._corpus.state()
+            if self._graph is None or state is not self._state:
+                with self._corpus.database.snapshot():
+                    rows: dict[int, str] = dict(self._corpus.database.query(_IN_ORDER))
+                    if self._graph is None or rows != self._rows:
+                        self._update(rows)
+                        self._graph, self._rows = EntityGraph.from_fold(self._fold, rows), rows
+                self._state = state
+            return self._graph
+
+    def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
+        """(n_chunks,) the chunks whose rows match."""
+        state = self._corpus.state()
+        mask = state.mask(filters)
+        if mask is None:
+            return np.ones(graph.n_chunks, dtype=bool)
+        positions = np.flatnonzero(mask if state.alive is None else mask & state.alive)
+        matching = set(state.row_ids[positions].tolist())
+        row_of = {node_id: row for row, node_id in self._rows.items()}
+        return np.array([row_of.get(chunk) in matching for chunk in graph.chunk_ids], dtype=bool)
+
+    def _update(self, rows: Mapping[int, str]) -> None:
+        """Fold what has come, unfold what has gone."""
+        for row in [row for row in self._fold.chunks if row not in rows]:
+            self._fold.remove(row)
+        new = [row for row in rows if row not in self._fold.chunks]
+        for start in range(0, len(new), _READ_AT_ONCE):
+            batch = new[start : start + _READ_AT_ONCE]
+            texts, records = self._corpus.texts_of_rows(batch), self._corpus.records_of_rows(batch)
+            records.update(self._read_now([row for row in batch if row not in records]))
+            for row in batch:
+                self._fold.add(row, ChunkText(texts.get(row, ""), records.get(row, ExtractionRecord())))
+        self._fold.settle(self._corpus.texts_of_rows)
+
+    def _read_now(self, rows: Sequence[int]) -> dict[int, ExtractionRecord]:
+        """Records of rows that have none."""
+        extractor = resolve_extractor(SPANS, language=self._corpus.analyzer.language) if rows else None
+        if extractor is None:
+            return {}
+        nodes = self._corpus.documents.nodes_of_rows(rows)
+        return dict(zip(nodes, read_records(extractor, list(nodes.values())), strict=True))
+
+
+class GraphWalks:
+    """Walks on the graph of a source, made ready once for each state and filter.
+
+    Args:
+        source: gives the graph.
+        weights: how strongly the kinds of edges bind.
+    """
+
+    def __init__(self, source: GraphSource, weights: EdgeWeights = EDGE_WEIGHTS) -> None:
+        self.source = source
+        self._weights = weights.checked()
+        self._lock = CopyableLock()
+        self._graph: EntityGraph | None = None
+        self._walks: dict[str, GraphWalk] = {}
+
+    def walk(self, filters: MetadataFilters | None) -> GraphWalk:
+        """The walk through what the filters let through, on the graph of this moment."""
+        graph = self.source.graph()
+        key = "" if filters is None or not filters.filters else filters.model_dump_json()
+        with self._lock:
+            if graph is not self._graph:
+                self._graph, self._walks = graph, {}
+            if key not in self._walks:
+                while len(self._walks) >= _KEPT_WALKS:
+                    del self._walks[next(iter(self._walks))]
+                allowed = self.source.allowed(graph, filters) if key and filters is not None else None
+                self._walks[key] = GraphWalk.of(graph, weights=self._weights, allowed=allowed)
+            return self._walks[key]
+
+
+def graph_source_of(graph: object, nodes: NodeSource) -> GraphSource:
+    """What gives the graph, whatever it was given as.
+
+    Args:
+        graph: an `EntityGraph`, a graph source, a corpus, or a LlamaIndex `PropertyGraphStore`, which is read now.
+        nodes: the nodes of the chunks.
+
+    Raises:
+        ConfigurationError: something else was given.
+    """
+    if isinstance(graph, EntityGraph):
+        return ReadyGraph(graph, nodes)
+    if isinstance(graph, Corpus):
+        return CorpusGraph(graph)
+    if isinstance(graph, PropertyGraphStore):
+        from llama_index_advanced_rag.graph.property_graph import graph_of_store
+
+        return ReadyGraph(graph_of_store(graph), nodes)
+    if isinstance(graph, GraphSource):
+        return graph
+    raise ConfigurationError(
+        f"graph is {graph!r:.200}. It must be an EntityGraph, a PropertyGraphStore or a CorpusGraph. Make one with EntityGraph.from_triples(...), for example."
+    )

@@ -1,0 +1,56 @@
+"""The numbers a graph walk can be tuned by."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from typing_extensions import Self
+
+from llama_index_advanced_rag._choices import whole_number
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.fact_index import TOP_FACTS
+from llama_index_advanced_rag.graph.graph_walk import DAMPING, PRIOR_SHARE
+from llama_index_advanced_rag.ranking.fusion import GUARD
+
+SHARES = ("prior_share", "damping")
+NUMBERS = ("fact_weight", "second_hop")
+
+
+@dataclass(frozen=True)
+class WalkOptions:
+    """How a question walks; see `EntityGraphRetriever`.
+
+    Raises:
+        ConfigurationError: a value cannot work.
+    """
+
+    prior_share: float = PRIOR_SHARE
+    damping: float = DAMPING
+    prior_top_n: int = 100
+    guard: int = GUARD - 1
+    top_facts: int = TOP_FACTS
+    fact_weight: float = 1.0
+    second_hop: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in SHARES:
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise ConfigurationError(f"{name} is {value!r}. It must be at least 0 and below 1.")
+        for name in NUMBERS:
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ConfigurationError(f"{name} is {value!r}. It must be a number of at least 0.")
+        whole_number("prior_top_n", self.prior_top_n)
+        whole_number("guard", self.guard, least=0)
+        whole_number("top_facts", self.top_facts, least=0)
+
+    def with_values(self, **values: Any) -> Self:
+        """The same options but for these.
+
+        Raises:
+            ConfigurationError: there is no such option, or a value cannot work.
+        """
+        unknown = [name for name in values if name not in asdict(self)]
+        if unknown:
+            raise ConfigurationError(f"There are no options {unknown!r}. A graph walk has: {', '.join(asdict(self))}.")
+        return replace(self, **values)
