@@ -32,6 +32,7 @@ class EntityGraph:
         mentions: (n_chunks, n_entities) how often a chunk names an entity, the title of its document included; a name that several
             entities have is shared among them.
         own: (n_chunks, n_entities) 1 where the document of a chunk, or its heading, is called like an entity.
+        titles: (n_chunks,) the first of these, as a rule the title of the document; -1 where there is none.
         facts: the relations.
         aliases: (n_entities, n_entities) symmetric, in (0, 1]: how likely two names mean the same.
         gazetteer: finds the names in a text.
@@ -43,6 +44,7 @@ class EntityGraph:
     names: list[str]
     mentions: "csr_array"
     own: "csr_array"
+    titles: Ids
     facts: GraphFacts
     aliases: "csr_array"
     gazetteer: Gazetteer
@@ -112,7 +114,9 @@ class EntityGraph:
         """
         arrays = fold_arrays([fold.chunks[number] for number in chunks], aliases or {})
         names = [fold.spelling(key) for key in arrays.keys]
-        return cls(list(chunks.values()), arrays.keys, names, arrays.mentions, arrays.own, arrays.facts, arrays.aliases, fold.names, arrays.namesakes)
+        return cls(
+            list(chunks.values()), arrays.keys, names, arrays.mentions, arrays.own, arrays.titles, arrays.facts, arrays.aliases, fold.names, arrays.namesakes
+        )
 
     @classmethod
     def from_records(cls, chunks: Mapping[str, ChunkText], *, aliases: Mapping[tuple[str, str], float] | None = None) -> "EntityGraph":

@@ -32,6 +32,7 @@ class FoldArrays(NamedTuple):
     keys: list[str]
     mentions: "csr_array"
     own: "csr_array"
+    titles: Ids
     facts: GraphFacts
     aliases: "csr_array"
     namesakes: dict[str, tuple[int, ...]]
@@ -60,7 +61,8 @@ def fold_arrays(chunks: Sequence[FoldedChunk], aliases: Mapping[tuple[str, str],
     own = sparse(((place, places[key], 1.0) for place, chunk in enumerate(chunks) for key, _ in chunk.own), shape)
     known = ((places[one], places[other], weight) for (one, other), weight in aliases.items() if one in places and other in places)
     both = (edge for one, other, weight in known for edge in ((one, other, weight), (other, one, weight)))
-    return FoldArrays(keys, mentions, own, _facts(chunks, meanings), sparse(both, (len(keys), len(keys))), namesakes)
+    titles = np.array([places[chunk.own[0][0]] if chunk.own else -1 for chunk in chunks], dtype=np.int64)
+    return FoldArrays(keys, mentions, own, titles, _facts(chunks, meanings), sparse(both, (len(keys), len(keys))), namesakes)
 
 
 def sparse(edges: Iterable[Edge], shape: tuple[int, int]) -> "csr_array":

@@ -1,7 +1,6 @@
 """Why a walk reached a chunk: the path through entities, facts and chunks, for programs and as a sentence."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -74,6 +73,5 @@ def fact_between(graph: EntityGraph, one: int, other: int) -> Relation | None:
 
 def chunk_title(graph: EntityGraph, chunk: int) -> str:
     """What the document of a chunk is called; its node id where it has no name."""
-    own: Any = graph.own
-    entities = own.indices[own.indptr[chunk] : own.indptr[chunk + 1]]
-    return graph.names[int(entities[0])] if len(entities) else graph.chunk_ids[chunk]
+    title = int(graph.titles[chunk])
+    return graph.names[title] if title >= 0 else graph.chunk_ids[chunk]

@@ -21,6 +21,7 @@ from llama_index_advanced_rag.stores.node_source import NodeSource
 from llama_index_advanced_rag.stores.rows.row_state import RowState
 
 _IN_ORDER = "SELECT row, node_id FROM nodes WHERE row IS NOT NULL ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
+_DOCUMENTS = "SELECT node_id, ref_doc_id FROM nodes WHERE row IS NOT NULL"
 _READ_AT_ONCE = 2000
 _KEPT_WALKS = 8
 
@@ -35,6 +36,10 @@ class GraphSource(Protocol):
 
     def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
         """(n_chunks,) the chunks of a graph whose metadata match."""
+        ...
+
+    def documents(self, graph: EntityGraph) -> list[str]:
+        """The id of the document of each chunk of a graph; of a chunk without one its own."""
         ...
 
 
@@ -58,6 +63,11 @@ class ReadyGraph:
         """(n_chunks,) the chunks whose nodes match; reads all nodes."""
         matching = {node.node_id for node in self._nodes.get_nodes(graph.chunk_ids) if metadata_matches(filterable_metadata(node), filters)}
         return np.array([chunk in matching for chunk in graph.chunk_ids], dtype=bool)
+
+    def documents(self, graph: EntityGraph) -> list[str]:
+        """The id of the document of each chunk; reads all nodes."""
+        known = {node.node_id: node.ref_doc_id for node in self._nodes.get_nodes(graph.chunk_ids)}
+        return [known.get(chunk) or chunk for chunk in graph.chunk_ids]
 
 
 class CorpusGraph:
@@ -100,6 +110,11 @@ class CorpusGraph:
         matching = set(state.row_ids[positions].tolist())
         row_of = {node_id: row for row, node_id in self._rows.items()}
         return np.array([row_of.get(chunk) in matching for chunk in graph.chunk_ids], dtype=bool)
+
+    def documents(self, graph: EntityGraph) -> list[str]:
+        """The id of the document of each chunk."""
+        known: dict[str, str] = dict(self._corpus.database.query(_DOCUMENTS))
+        return [known.get(chunk) or chunk for chunk in graph.chunk_ids]
 
     def _update(self, rows: Mapping[int, str]) -> None:
         """Fold what has come, unfold what has gone."""
