@@ -25,6 +25,8 @@ _MEANING = {
     "outline_nodes": "documents and sections, which hold the passages",
     "text_bytes": "text of the documents",
     "record_bytes": "documents, sections and passages in corpus.sqlite, text included",
+    "graph_bytes": "names and facts read in the passages, in corpus.sqlite",
+    "extractor": "what reads names and facts",
 }
 
 

@@ -25,6 +25,7 @@ class CorpusSettings:
         chunk_size: most tokens of a chunk, None for what the model's window holds.
         chunk_overlap: tokens that neighbouring chunks share.
         own_transformations: nodes were made by transformations of the user's.
+        extractor: identity of what reads the names and facts of new nodes; None when none are kept.
         chunking: the way in which documents are cut, as `hierarchy.keys.CHUNKING` names it; of an index from before there was a name, "sentences".
 
     Raises:
@@ -40,6 +41,7 @@ class CorpusSettings:
     chunk_overlap: int = 32
     own_transformations: bool = False
     chunking: str = "sentences"
+    extractor: str | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_overlap < 0 or (self.chunk_size is not None and not self.chunk_overlap < self.chunk_size):

@@ -20,6 +20,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_settings import CorpusSettings
 from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.extraction import SPANS, ExtractorType, resolve_extractor, stored_extractor
 from llama_index_advanced_rag.hierarchy.keys import CHUNKING
 from llama_index_advanced_rag.searchable import SearchableIndex
 from llama_index_advanced_rag.storage_view import (
@@ -53,6 +54,8 @@ class CorpusIndex(SearchableIndex):
         transformations: make the nodes with these instead of our `HierarchicalNodeParser`. Nodes that name children are stored and not searched.
         chunk_size: most tokens of a chunk, in the embedding model's tokens; None fits the model's window, at most 256.
         chunk_overlap: tokens that neighbouring chunks share.
+        extractor: reads the names and facts of each chunk, of which the entity graph is made: "spans" (default) finds capitalised names,
+            numbers, dates and identifiers without a model; or an `Extractor`; None keeps none.
         show_progress: draw a progress bar while indexing.
 
     Attributes:
@@ -85,19 +88,23 @@ class CorpusIndex(SearchableIndex):
         transformations: Sequence[TransformComponent] | None = None,
         chunk_size: int | None = None,
         chunk_overlap: int = 32,
+        extractor: ExtractorType | None = SPANS,
         show_progress: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         folder = check_new_place(persist_dir) if persist_dir is not None else None
+        analyzer = TextAnalyzer(language=language)
+        reads = resolve_extractor(extractor, language=analyzer.language)
         settings = CorpusSettings(
-            analyzer=TextAnalyzer(language=language).to_dict(),
+            analyzer=analyzer.to_dict(),
             external_vectors=vector_store is not None,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
             own_transformations=transformations is not None,
             chunking=CHUNKING,
+            extractor=None if reads is None else reads.identity,
         )
-        corpus = Corpus.create(folder, settings, vector_store=vector_store)
+        corpus = Corpus.create(folder, settings, vector_store=vector_store, extractor=reads)
         if folder is not None:
             _write_signposts(folder, corpus)
         self._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)
@@ -166,7 +173,7 @@ class CorpusIndex(SearchableIndex):
         common: dict[str, Any] = {"show_progress": show_progress, "callback_manager": callback_manager, "transformations": transformations}
         folder = kwargs.get("persist_dir")
         if overwrite and folder is not None and holds_index(Path(folder)):
-            index = cls.load(folder, **common, **{name: kwargs[name] for name in ("embed_model", "llm", "vector_store") if name in kwargs})
+            index = cls.load(folder, **common, **{name: kwargs[name] for name in ("embed_model", "llm", "vector_store", "extractor") if name in kwargs})
             index._replace_contents(given, kwargs)  # noqa: SLF001 - of the same class
         else:
             index = cls(**kwargs, **common)
@@ -206,6 +213,10 @@ class CorpusIndex(SearchableIndex):
                 )
         if options.get("transformations") is not None and not settings.own_transformations:
             raise ConfigurationError("This index was built without transformations, from chunks of its own. Leave transformations out.")
+        if "extractor" in options:
+            if options["extractor"] is None and settings.extractor is not None:
+                raise ConfigurationError(f"The index in the folder was built with the extractor {settings.extractor!r}. Leave extractor out, or pass that one.")
+            stored_extractor(settings.extractor, options["extractor"])
 
     @classmethod
     def load(
@@ -216,6 +227,7 @@ class CorpusIndex(SearchableIndex):
         llm: LLMType | None = None,
         vector_store: BasePydanticVectorStore | None = None,
         transformations: Sequence[TransformComponent] | None = None,
+        extractor: ExtractorType | None = None,
         read_only: bool = False,
         show_progress: bool = False,
         callback_manager: CallbackManager | None = None,
@@ -228,6 +240,7 @@ class CorpusIndex(SearchableIndex):
             llm: for the query and chat engines; None uses none.
             vector_store: the external vector store, if it was built with one.
             transformations: the ones it was built with, if any; needed only to change it.
+            extractor: the one it was built with, if it was your own; needed only to change it.
             read_only: refuse changes, and open folders that cannot be written.
             show_progress: draw a progress bar while updating.
             callback_manager: LlamaIndex callbacks.
@@ -235,14 +248,14 @@ class CorpusIndex(SearchableIndex):
         Raises:
             IndexNotFoundError: there is no index in the folder.
             IndexFormatError: it is of another format version, or damaged.
-            ConfigurationError: `transformations` are given for an index that was built without.
+            ConfigurationError: `transformations` are given for an index that was built without, or another `extractor` than the one it was built with.
             EmbeddingMismatchError: it was built with another embedding model.
         """
-        corpus = Corpus.open(index_folder(persist_dir), read_only=read_only, vector_store=vector_store)
+        corpus = Corpus.open(index_folder(persist_dir), read_only=read_only, vector_store=vector_store, extractor=extractor)
         try:
             index = cls.__new__(cls)
             index._setup(corpus, embed_model, llm, transformations, show_progress=show_progress, callback_manager=callback_manager)  # noqa: SLF001
-            index._check_built_with({"transformations": transformations})  # noqa: SLF001
+            index._check_built_with({"transformations": transformations, **({} if extractor is None else {"extractor": extractor})})  # noqa: SLF001
             if isinstance(embed_model, BaseEmbedding):
                 index.corpus.settings.check_embedding(embedding_identity(embed_model))
         except BaseException:
@@ -251,19 +264,27 @@ class CorpusIndex(SearchableIndex):
         return index
 
     @classmethod
-    def repair(cls, persist_dir: str | Path, *, embed_model: EmbedType | None = None, vector_store: BasePydanticVectorStore | None = None) -> VerifyReport:
+    def repair(
+        cls,
+        persist_dir: str | Path,
+        *,
+        embed_model: EmbedType | None = None,
+        vector_store: BasePydanticVectorStore | None = None,
+        extractor: ExtractorType | None = None,
+    ) -> VerifyReport:
         """Check and mend the index of a folder that does not open because a file is damaged; see `verify(repair=True)`.
 
         Args:
             persist_dir: the folder.
             embed_model: the model it was built with; None finds it again by the name stored. Used only where vectors are lost.
             vector_store: the external vector store, if it was built with one.
+            extractor: the one it was built with, if it was your own; used only where records of names and facts are lost.
 
         Raises:
             IndexNotFoundError: there is no index in the folder.
             IndexFormatError: the database itself is damaged.
         """
-        corpus = Corpus.open(index_folder(persist_dir), vector_store=vector_store, unread=True)
+        corpus = Corpus.open(index_folder(persist_dir), vector_store=vector_store, extractor=extractor, unread=True)
         try:
             index = cls.__new__(cls)
             index._setup(corpus, embed_model, None, None, show_progress=False, callback_manager=None)  # noqa: SLF001

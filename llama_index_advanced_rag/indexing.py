@@ -5,7 +5,8 @@ The work is written once, as a generator that asks for embeddings; `embeddings.r
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from time import perf_counter
 from types import MappingProxyType
 
@@ -17,6 +18,8 @@ from llama_index_advanced_rag.corpus_writes import PreparedDocument, ReadyNodes,
 from llama_index_advanced_rag.embeddings.requests import EmbedAnswer, Embedding, Steps, checked
 from llama_index_advanced_rag.embeddings.window import EmbeddingWindow
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError, VectorStoreError
+from llama_index_advanced_rag.graph.extraction import read_records
+from llama_index_advanced_rag.graph.extractor import Extractor
 from llama_index_advanced_rag.ready_nodes import REQUEST_TEXTS, ready_nodes
 from llama_index_advanced_rag.update_report import Skipped, UpdateReport
 
@@ -143,10 +146,16 @@ class ChangeRun:
         self.on_progress(1, "")
 
     def _store(self, batch: Sequence[PreparedDocument], known: Mapping[str, Vector] = MappingProxyType({})) -> Steps:
-        """Embed and commit a batch; when that fails, each document by itself, without embedding again what is `known`."""
+        """Read, embed and commit a batch; when that fails, each document by itself, without embedding again what is `known`."""
         if max(self.failures_in_a_row, self.store_failures) >= FAILURES_IN_A_ROW:
             for item in batch:
                 self._skip(item.document, self._not_tried())
+            return
+        extractor = self.corpus.extractor
+        try:
+            batch = _with_records(batch, extractor)
+        except Exception as error:  # noqa: BLE001 - one document that cannot be read must not stop the others
+            yield from self._each_alone(batch, known, "could not be read for names and facts", error)
             return
         texts = {digest: text for item in batch for text, digest in zip(item.ready.texts, item.ready.embed_hashes, strict=True)}
         vectors = self.corpus.vectors_by_hash(texts)
@@ -227,6 +236,14 @@ def _owned(node: BaseNode, document: Document) -> BaseNode:
             "Set NodeRelationship.SOURCE on the nodes it makes."
         )
     return node
+
+
+def _with_records(batch: Sequence[PreparedDocument], extractor: Extractor | None) -> Sequence[PreparedDocument]:
+    """The documents with the names and facts in their nodes, which are read all at once, as models are quicker then."""
+    if extractor is None or all(len(item.ready.records) == len(item.ready.nodes) for item in batch):
+        return batch
+    records = iter(read_records(extractor, [node for item in batch for node in item.ready.nodes]))
+    return [replace(item, ready=replace(item.ready, records=list(islice(records, len(item.ready.nodes))))) for item in batch]
 
 
 def _sentence(error: Exception) -> str:

@@ -17,13 +17,13 @@ class MaintainedIndex(UpdatableIndex):
     """An index that checks, mends and compacts itself."""
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
-        """Check everything that is stored: the database, the checksum of every file, and that documents, nodes, vectors and postings fit together.
+        """Check everything that is stored: the database, the checksum of every file, and that documents, nodes, vectors, postings and records fit together.
 
         With an external vector store also whether it lacks nodes of this index, and whether a change was cut off between the
         two. Reads all files; searches go on meanwhile, changes wait.
 
         Args:
-            repair: mend what is wrong: postings are made again from the stored text, sound vectors are kept, damaged ones are
+            repair: mend what is wrong: postings and records of names and facts are made again from the stored text, sound vectors are kept, damaged ones are
                 embedded again (the only case that needs the embedding model), and an external store gets what it lacks from vectors
                 kept here. Documents themselves cannot be made again: damage to `corpus.sqlite` is reported only.
 

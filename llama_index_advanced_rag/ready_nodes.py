@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -11,6 +12,8 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.corpus_writes import ReadyNodes, Vector
 from llama_index_advanced_rag.embeddings.requests import checked, embed
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.extraction import read_records
+from llama_index_advanced_rag.graph.extractor import Extractor
 
 REQUEST_TEXTS = 256
 
@@ -53,6 +56,16 @@ def ready_nodes(corpus: Corpus, nodes: Sequence[BaseNode]) -> ReadyNodes:
     texts = [embedding_text(node) for node in searched]
     hashes, counts = [content_hash(text) for text in texts], [corpus.postings.term_counts(text) for text in texts]
     return ReadyNodes(searched, texts, hashes, counts, [node for node in nodes if node.child_nodes])
+
+
+def with_records(ready: ReadyNodes, extractor: Extractor | None) -> ReadyNodes:
+    """The nodes with the names and facts in them; as they are where no extractor reads them.
+
+    Raises:
+        ConfigurationError: the extractor gave another number of records than texts.
+        Exception: that of the extractor, as it was.
+    """
+    return ready if extractor is None else replace(ready, records=read_records(extractor, ready.nodes))
 
 
 def _carried(node: BaseNode) -> Vector:

@@ -81,6 +81,7 @@ class StoredIndex(BaseIndex[IndexDict]):
         return {
             **self._corpus.sizes(),
             "embedding": settings.embedding,
+            "extractor": settings.extractor,
             "dimension": settings.dimension,
             "language": self._corpus.analyzer.language,
             "external_vectors": settings.external_vectors,

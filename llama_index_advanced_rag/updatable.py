@@ -17,7 +17,7 @@ from llama_index_advanced_rag.embeddings.window import embedding_window
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.indexing import BATCH_NODES, MOST_BATCH_NODES, ChangeRun
-from llama_index_advanced_rag.ready_nodes import embed_nodes, ready_nodes
+from llama_index_advanced_rag.ready_nodes import embed_nodes, ready_nodes, with_records
 from llama_index_advanced_rag.stored_index import StoredIndex
 from llama_index_advanced_rag.trace import report
 from llama_index_advanced_rag.update_report import UpdateReport
@@ -173,7 +173,8 @@ class UpdatableIndex(StoredIndex):
                 made an embedding cannot be seen.
 
         Raises:
-            ConfigurationError: a `Document` is among them, which is to be cut into nodes first, or an embedding is zero or not finite.
+            ConfigurationError: a `Document` is among them, which is to be cut into nodes first, an embedding is zero or not finite,
+                or the extractor of this index was not passed.
             EmbeddingMismatchError: embeddings of another length than the stored ones, or another model than theirs.
             ReadOnlyIndexError: the index was opened read-only.
         """
@@ -188,7 +189,8 @@ class UpdatableIndex(StoredIndex):
         kept = list(last.values())
         size = MOST_BATCH_NODES if use_embeddings else BATCH_NODES  # what a kill loses is little work, or little embedding
         batches = (kept[start : start + size] for start in range(0, len(kept), size))
-        for ready in one_ahead(ready_nodes(self._corpus, batch) for batch in batches):
+        extractor = self._corpus.extractor
+        for ready in one_ahead(with_records(ready_nodes(self._corpus, batch), extractor) for batch in batches):
             self._corpus.write_nodes(ready, embed_nodes(self._corpus, self._writing_model(), ready, use_embeddings=use_embeddings))
         self._corpus.settle()
 

@@ -10,7 +10,9 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from numpy.typing import NDArray
 
 from llama_index_advanced_rag.corpus import Corpus
-from llama_index_advanced_rag.errors import IndexFormatError
+from llama_index_advanced_rag.corpus_writes import encode_records
+from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError
+from llama_index_advanced_rag.graph.extraction import read_records
 from llama_index_advanced_rag.stores.rows.row_checks import file_problems, reclaim, row_problems
 from llama_index_advanced_rag.stores.rows.row_rebuild import rebuild
 from llama_index_advanced_rag.stores.vectors.any_vector_store import holds_nothing
@@ -62,7 +64,7 @@ def check_folder(folder: Path) -> VerifyReport:
 
 
 def verify(corpus: Corpus, *, repair: bool = False, embed: Embed | None = None) -> VerifyReport:
-    """Check files, rows, nodes and an external vector store against each other; see `CorpusIndex.verify`.
+    """Check files, rows, nodes, records and an external vector store against each other; see `CorpusIndex.verify`.
 
     Args:
         corpus: what is checked.
@@ -78,6 +80,7 @@ def verify(corpus: Corpus, *, repair: bool = False, embed: Embed | None = None) 
         report.problems += _file_problems(corpus) or _row_problems(corpus)
         if repair and report.problems and embed is not None:
             rebuild_rows(corpus, report, embed)
+        _verify_records(corpus, report, repair=repair)
     if corpus.external is not None:
         _verify_external(corpus, corpus.external, report, repair=repair)
     return report
@@ -120,6 +123,38 @@ def rebuild_rows(corpus: Corpus, report: VerifyReport, embed: Embed) -> None:
         with corpus.database.transaction():
             reclaim(corpus.rows)
     report.repaired.append(f"The postings were written anew from the stored text, {made} vectors were made again, all others were kept.")
+
+
+def _verify_records(corpus: Corpus, report: VerifyReport, *, repair: bool) -> None:
+    """Whether each searchable node has a record that can be read, where any are kept; joins the caller's hold on the database."""
+    with corpus.database.snapshot():
+        table, kept = corpus.records.rows, corpus.settings.extractor is not None
+        missing, strange, damaged = table.rows_without_record() if kept else [], table.rows_without_node(), list(corpus.records.damaged())
+    for rows, what in ((missing, "have no record of names and facts"), (damaged, "have a record of names and facts that is damaged")):
+        report.problems += [f"{len(rows)} searchable nodes {what}: that of row {rows[0]}, for one."] if rows else []
+    report.problems += [f"{len(strange)} records of names and facts are of no node, that of row {strange[0]} for one."] if strange else []
+    if repair and (missing or strange or damaged):
+        remake_records(corpus, report, sorted({*missing, *damaged}), strange)
+
+
+def remake_records(corpus: Corpus, report: VerifyReport, rows: Sequence[int], strange: Sequence[int]) -> None:
+    """Read the names and facts of the nodes of rows again, if what read them is known, and delete records that are of no node."""
+    try:
+        extractor = corpus.extractor
+    except ConfigurationError as error:
+        report.unchecked.append(f"The records of names and facts cannot be made again: {error}")
+        return
+    made = 0
+    for batch in _batches(rows):
+        nodes = corpus.documents.nodes_of_rows(batch)
+        records = read_records(extractor, list(nodes.values())) if extractor is not None else []
+        with corpus.database.transaction():
+            corpus.records.rows.remove(batch)
+            corpus.records.rows.put(list(nodes) if records else [], encode_records(records, list(nodes.values())))
+        made += len(records)
+    with corpus.database.transaction():
+        corpus.records.rows.remove(strange)
+    report.repaired.append(f"{made} records of names and facts were made again from the stored text.")
 
 
 def _verify_external(corpus: Corpus, external: ExternalVectors, report: VerifyReport, *, repair: bool) -> None:

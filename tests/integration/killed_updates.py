@@ -126,7 +126,8 @@ def fingerprint(folder: Path) -> str:
     with closing(sqlite3.connect(folder / "corpus.sqlite")) as connection:
         try:
             documents = connection.execute("SELECT ref_doc_id, hash FROM documents ORDER BY ref_doc_id").fetchall()
-            return json.dumps([documents, connection.execute("SELECT node_id, ref_doc_id, row IS NULL FROM nodes ORDER BY node_id").fetchall()])
+            nodes = "SELECT node_id, ref_doc_id, nodes.row IS NULL, hex(records.body) FROM nodes LEFT JOIN records USING (row) ORDER BY node_id"
+            return json.dumps([documents, connection.execute(nodes).fetchall(), connection.execute("SELECT count(*) FROM records").fetchone()])
         except sqlite3.OperationalError:
             return ""  # no tables yet
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import BaseNode, Document
 
 from llama_index_advanced_rag import CorpusIndex
+from llama_index_advanced_rag.graph.records import ExtractionRecord
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 WORDS = ("fox", "foxes", "sea", "whale", "tax", "revenue", "2023", "81,797", "été", "renard", "the", "of", "mer")
@@ -43,7 +44,7 @@ def to_documents(contents: Contents) -> list[Document]:
     return [Document(text=text, id_=name, metadata={"title": title} if title else {}) for name, (text, title) in contents.items()]
 
 
-LIVING = ("documents", "nodes", "rows", "text_bytes")
+LIVING = ("documents", "nodes", "rows", "text_bytes", "graph_bytes")
 
 
 def build(contents: Contents, **options: object) -> CorpusIndex:
@@ -66,7 +67,16 @@ def assert_same_answers(one: CorpusIndex, other: CorpusIndex) -> None:
         assert [score for _, score in answers] == pytest.approx([score for _, score in wanted], abs=1e-6), (mode, question)
 
 
+def records(index: CorpusIndex) -> dict[str, ExtractionRecord]:
+    """What each searchable node says, by its id."""
+    rows = index.corpus.rows.table.all_rows().tolist()
+    said, nodes = index.corpus.records_of_rows(rows), index.corpus.documents.nodes_of_rows(rows)
+    assert set(said) == set(rows), "each has a record"
+    return {node.node_id: said[row] for row, node in nodes.items()}
+
+
 def assert_same_state(one: CorpusIndex, other: CorpusIndex) -> None:
+    assert records(one) == records(other)
     assert one.list_documents() == other.list_documents()
     assert {name: info.node_ids for name, info in one.ref_doc_info.items()} == {name: info.node_ids for name, info in other.ref_doc_info.items()}
     for index in (one, other):

@@ -1,10 +1,11 @@
 """The rows of documents and nodes: written so that a node holds only what its document does not, read back equal."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.schema import BaseNode, Document, MetadataMode
 
 from llama_index_advanced_rag.stores.documents.metadata_codec import MetadataBase, node_metadata
 from llama_index_advanced_rag.stores.documents.node_codec import (
@@ -160,6 +161,28 @@ class DocumentRows:
         with self._database.snapshot():
             found = self._database.query_in(f"SELECT row, {_NODE_COLUMNS} FROM nodes WHERE row IN ({{}})", rows)  # noqa: S608 - our own words
             return dict(zip([row[0] for row in found], self._decoded([row[1:] for row in found]), strict=True))
+
+    def texts_of_rows(self, rows: Sequence[int]) -> dict[int, str]:
+        """The content of searchable nodes, without metadata, by their row; rows that are gone are left out. No node is built that keeps its text here."""
+        with self._database.snapshot():
+            found = self._database.query_in("SELECT row, node_id, ref_doc_id, start_char, end_char, text FROM nodes WHERE row IN ({})", rows)
+            slices = self._slices([row[1:] for row in found])
+            elsewhere = self.of_rows([row[0] for row in found if row[5] is None and row[1] not in slices])  # in what another kind of node holds
+        texts = {row: text if text is not None else slices.get(node_id) for row, node_id, _, _, _, text in found}
+        return {row: elsewhere[row].get_content(MetadataMode.NONE) if text is None else text for row, text in texts.items()}
+
+    def sources_of_rows(self, rows: Sequence[int]) -> dict[int, tuple[str, JsonDict]]:
+        """Id and metadata of the document of searchable nodes by their row; a node without one is its own. Rows that are gone are left out."""
+        with self._database.snapshot():
+            found = self._database.query_in("SELECT row, node_id, ref_doc_id, CASE WHEN ref_doc_id IS NULL THEN body END FROM nodes WHERE row IN ({})", rows)
+            ref_doc_ids = list({row[2] for row in found if row[2] is not None})
+            stored = self._database.query_in("SELECT ref_doc_id, metadata FROM documents WHERE ref_doc_id IN ({})", ref_doc_ids)
+        documents = {ref_doc_id: json.loads(metadata) for ref_doc_id, metadata in stored}
+        nothing = MetadataBase()
+        return {
+            row: (node_id, node_metadata(body, nothing)) if ref_doc_id is None else (ref_doc_id, documents.get(ref_doc_id, {}))
+            for row, node_id, ref_doc_id, body in found
+        }
 
     def _decoded(self, rows: list[Row]) -> list[BaseNode]:
         with self._database.snapshot():

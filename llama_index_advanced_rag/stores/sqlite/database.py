@@ -40,8 +40,9 @@ class CorpusDatabase:
 
     Tables: `documents` (text once, metadata, the rest as JSON; `body` is NULL for a document known only by its nodes),
     `nodes` (`text` is NULL when it is a slice of the document's, `body` is NULL when only id and hash are known, `row` is the
-    number of a searchable node), what is committed of the array files beside it (`blocks`, `segments`, `dead` rows), `pending`
-    changes of an external vector store, and `meta`. Deleting a document deletes its nodes, and deleting a node marks its row dead.
+    number of a searchable node), `records` of what those say (by row), what is committed of the array files beside it (`blocks`,
+    `segments`, `dead` rows), `pending` changes of an external vector store, and `meta`. Deleting a document deletes its nodes, and
+    deleting a node marks its row dead and deletes its record.
 
     Args:
         path: the folder; None keeps everything in memory.

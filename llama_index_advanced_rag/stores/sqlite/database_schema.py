@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from llama_index_advanced_rag.errors import IndexFormatError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 APPLICATION_ID = 0x41524147  # "ARAG"
 
 STATEMENTS = (
@@ -19,10 +19,12 @@ STATEMENTS = (
     "CREATE TABLE blocks (file TEXT, start INTEGER, n_rows INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (file, start)) WITHOUT ROWID",
     "CREATE TABLE segments (name TEXT PRIMARY KEY, first INTEGER NOT NULL, size INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE pending (ref_doc_id TEXT NOT NULL, node_id TEXT NOT NULL, PRIMARY KEY (ref_doc_id, node_id)) WITHOUT ROWID",
-    # Whoever deletes a node, by whatever way, its row is dead from the same transaction on.
-    "CREATE TRIGGER node_deleted AFTER DELETE ON nodes WHEN OLD.row IS NOT NULL BEGIN INSERT INTO dead (row) VALUES (OLD.row); END",
+    "CREATE TABLE records (row INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+    # Whoever deletes a node, by whatever way, its row is dead and its record gone from the same transaction on.
+    """CREATE TRIGGER node_deleted AFTER DELETE ON nodes WHEN OLD.row IS NOT NULL
+        BEGIN INSERT INTO dead (row) VALUES (OLD.row); DELETE FROM records WHERE row = OLD.row; END""",
     """CREATE TRIGGER node_replaced AFTER UPDATE OF row ON nodes WHEN OLD.row IS NOT NULL AND OLD.row IS NOT NEW.row
-        BEGIN INSERT INTO dead (row) VALUES (OLD.row); END""",
+        BEGIN INSERT INTO dead (row) VALUES (OLD.row); DELETE FROM records WHERE row = OLD.row; END""",
 )
 
 

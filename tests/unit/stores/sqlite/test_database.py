@@ -93,7 +93,7 @@ def test_a_database_of_another_application_is_left_alone(tmp_path, create):
 def test_another_format_version(folder):
     with CorpusDatabase(folder) as database:
         database.set_meta("format_version", 99)
-    with pytest.raises(IndexFormatError, match=r"format version 99.*reads version 2.*build the index again"):
+    with pytest.raises(IndexFormatError, match=r"format version 99.*reads version 3.*build the index again"):
         CorpusDatabase(folder)
 
 
@@ -316,7 +316,7 @@ def test_an_index_of_the_first_release_is_refused_with_what_to_do(folder):
     with CorpusDatabase(folder) as database:
         database.set_meta("format_version", 1)
     before = (folder / FILE_NAME).read_bytes()
-    with pytest.raises(IndexFormatError, match=r"format version 1, and this release reads version 2\. .*delete this one and build the index again"):
+    with pytest.raises(IndexFormatError, match=r"format version 1, and this release reads version 3\. .*delete this one and build the index again"):
         CorpusDatabase(folder, read_only=True)
     assert (folder / FILE_NAME).read_bytes() == before
 
