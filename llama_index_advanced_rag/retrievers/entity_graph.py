@@ -7,27 +7,22 @@ from typing import Any, ClassVar
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, IndexNode, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
-from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
-from llama_index_advanced_rag.ranking.fusion import concatenate_guarded
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
-from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
-from llama_index_advanced_rag.retrievers.children import named
-from llama_index_advanced_rag.retrievers.errands import is_empty
 from llama_index_advanced_rag.retrievers.graph_search import GraphSearch, Walked
 from llama_index_advanced_rag.retrievers.graph_source import GraphWalks, graph_source_of
+from llama_index_advanced_rag.retrievers.guarded import GuardedRetriever
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
-from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of
+from llama_index_advanced_rag.retrievers.merging import Nodes
 from llama_index_advanced_rag.retrievers.walk_options import WalkOptions
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
-from llama_index_advanced_rag.trace import Evidence, current_trace
 
 
-class EntityGraphRetriever(TracedRetriever):
+class EntityGraphRetriever(GuardedRetriever):
     """Walks from what a question names to what that leads to, and so finds passages that share no word with the question.
 
     The walk (personalised PageRank) starts at the entities that the question names, each weighted by 1 / number of passages that name it,
@@ -96,10 +91,15 @@ class EntityGraphRetriever(TracedRetriever):
         verbose: bool = False,
     ) -> None:
         super().__init__(
-            similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
+            retriever,
+            nodes=nodes,
+            similarity_top_k=similarity_top_k,
+            filters=filters,
+            callback_manager=callback_manager,
+            object_map=object_map,
+            objects=objects,
+            verbose=verbose,
         )
-        self._retriever = next(iter(named([retriever]).values()))
-        self._nodes = node_source_of(nodes)
         self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop)
         walks = GraphWalks(graph_source_of(graph, self._nodes), edge_weights or EdgeWeights())
         self._search = GraphSearch(walks, self._nodes, TextAnalyzer(language), vectors)
@@ -120,67 +120,23 @@ class EntityGraphRetriever(TracedRetriever):
         return cls(passages, graph_of_nodes(nodes, language=language), nodes=list(nodes), language=language, **options)
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         """The numbers that can be tuned, see `evaluation.tuning.tune`."""
         return asdict(self._options)
 
-    def with_parameters(self, **values: float) -> Self:
-        """The same retriever with other numbers; state is shared, this object stays as it is.
-
-        Raises:
-            ConfigurationError: there is no such number, or it cannot work.
-        """
+    def with_parameters(self, **values: Any) -> Self:
+        """See `GuardedRetriever.with_parameters`."""
         other = self.with_top_k(self.similarity_top_k)
         other._options = self._options.with_values(**values)  # noqa: SLF001 - of the same class
         return other
 
-    def _child(self) -> BaseRetriever:
-        if not isinstance(self._retriever, TracedRetriever):
-            return self._retriever
-        return self._retriever.with_top_k(max(self._options.prior_top_n, self.similarity_top_k)).with_filters(self.filters)
-
-    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if is_empty(query_bundle):
-            return []
-        child = self._child()
-        found = child.retrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(child.retrieve(query_bundle))
-        return self._walk_on(query_bundle, found)
-
-    async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if is_empty(query_bundle):
-            return []
-        child = self._child()
-        found = await child.aretrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(await child.aretrieve(query_bundle))
-        return await in_thread(self._walk_on, query_bundle, found)
-
-    def _walk_on(self, query_bundle: QueryBundle, found: ScoredIds) -> list[NodeWithScore]:
-        """The final list, from what the retriever found."""
-        given = [node_id for node_id, _ in found]
-        walked = self._search.walk(query_bundle.query_str, given, self._options, self.filters)
-        best = [] if walked is None else walked.best(self.similarity_top_k)
-        order = concatenate_guarded(given, [node_id for node_id, _ in best], self._options.guard) if best else given
-        nodes = self._nodes.get_nodes(order[: self.similarity_top_k])
-        hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
-        self._explain(walked, hits, given)
-        return hits
-
-    def _explain(self, walked: Walked | None, hits: Sequence[NodeWithScore], given: Sequence[str]) -> None:
-        trace = current_trace()
-        if trace is None:
-            return
-        ranks = {node_id: rank for rank, node_id in enumerate(given, start=1)}
-        for rank, hit in enumerate(hits, start=1):
-            why, details = ("", {}) if walked is None else walked.story(hit.node_id)
-            at = f"{self._retriever_name} #{ranks[hit.node_id]}" if hit.node_id in ranks else ""
-            trace.add(Evidence(hit.node_id, self.stage, rank, hit.score, "; ".join(part for part in (why, at) if part), details))
+    @property
+    def _guard(self) -> int:
+        return self._options.guard
 
     @property
-    def _retriever_name(self) -> str:
-        return self._retriever.stage if isinstance(self._retriever, TracedRetriever) else type(self._retriever).__name__
+    def _retriever_top_n(self) -> int:
+        return self._options.prior_top_n
 
-    def __repr__(self) -> str:
-        return f"EntityGraphRetriever({self._retriever!r}, similarity_top_k={self.similarity_top_k})"
-
-
-def _ids(hits: Sequence[NodeWithScore]) -> ScoredIds:
-    return [(hit.node.node_id, 0.0 if hit.score is None else hit.score) for hit in hits]
+    def _own(self, query_bundle: QueryBundle, found: Sequence[str]) -> Walked | None:
+        return self._search.walk(query_bundle.query_str, found, self._options, self.filters)

@@ -1,7 +1,7 @@
 """The numbers a graph walk can be tuned by."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 from typing_extensions import Self
 
@@ -11,12 +11,29 @@ from llama_index_advanced_rag.graph.fact_index import TOP_FACTS
 from llama_index_advanced_rag.graph.graph_walk import DAMPING, PRIOR_SHARE
 from llama_index_advanced_rag.ranking.fusion import GUARD
 
+
+class TunableOptions:
+    """Numbers of a retriever, as a frozen dataclass."""
+
+    def with_values(self, **values: Any) -> Self:
+        """The same options but for these.
+
+        Raises:
+            ConfigurationError: there is no such option, or a value cannot work.
+        """
+        known = [field.name for field in fields(cast(Any, self))]
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise ConfigurationError(f"There are no options {unknown!r}. Those are: {', '.join(known)}.")
+        return replace(cast(Any, self), **values)
+
+
 SHARES = ("prior_share", "damping")
 NUMBERS = ("fact_weight", "second_hop")
 
 
 @dataclass(frozen=True)
-class WalkOptions:
+class WalkOptions(TunableOptions):
     """How a question walks; see `EntityGraphRetriever`.
 
     Raises:
@@ -43,14 +60,3 @@ class WalkOptions:
         whole_number("prior_top_n", self.prior_top_n)
         whole_number("guard", self.guard, least=0)
         whole_number("top_facts", self.top_facts, least=0)
-
-    def with_values(self, **values: Any) -> Self:
-        """The same options but for these.
-
-        Raises:
-            ConfigurationError: there is no such option, or a value cannot work.
-        """
-        unknown = [name for name in values if name not in asdict(self)]
-        if unknown:
-            raise ConfigurationError(f"There are no options {unknown!r}. A graph walk has: {', '.join(asdict(self))}.")
-        return replace(self, **values)

@@ -1,0 +1,126 @@
+"""What retrievers over the entity graph share: another retriever beside them, whose first hits stay in front of their own list."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from typing_extensions import Self
+
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.ranking.fusion import concatenate_guarded
+from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
+from llama_index_advanced_rag.retrievers.children import named
+from llama_index_advanced_rag.retrievers.errands import is_empty
+from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of
+from llama_index_advanced_rag.trace import Evidence, current_trace
+
+
+class OwnList(Protocol):
+    """What a retriever found by itself."""
+
+    def best(self, top_k: int) -> list[tuple[str, float]]:
+        """Node ids and scores, best first."""
+        ...
+
+    def story(self, node_id: str) -> tuple[str, dict[str, Any]]:
+        """Why a node is in the list: a sentence, and the same for programs; empty for one that is not."""
+        ...
+
+
+class GuardedRetriever(TracedRetriever):
+    """A retriever that puts its own list after the first hits of another retriever, and before the rest of them.
+
+    A child implements `_own`. It is asked for by `retriever_top_n` and `guard`, which may change by `with_parameters`.
+
+    Args:
+        retriever: the other one.
+        nodes: where passages are read.
+        options: arguments of `TracedRetriever`.
+    """
+
+    def __init__(self, retriever: BaseRetriever, *, nodes: Nodes, **options: Any) -> None:
+        super().__init__(**options)
+        self._retriever = next(iter(named([retriever]).values()))
+        self._nodes = node_source_of(nodes)
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The numbers that can be tuned, see `evaluation.tuning.tune`."""
+
+    @abstractmethod
+    def with_parameters(self, **values: Any) -> Self:
+        """The same retriever with other numbers; state is shared, this object stays as it is.
+
+        Raises:
+            ConfigurationError: there is no such number, or it cannot work.
+        """
+
+    @property
+    @abstractmethod
+    def _guard(self) -> int:
+        """So many of the retriever come first."""
+
+    @property
+    @abstractmethod
+    def _retriever_top_n(self) -> int:
+        """How many nodes the retriever is asked for."""
+
+    @abstractmethod
+    def _own(self, query_bundle: QueryBundle, found: Sequence[str]) -> OwnList | None:
+        """The list of this retriever; None where it has nothing to say.
+
+        Args:
+            query_bundle: the question.
+            found: node ids that the other retriever found, best first.
+        """
+
+    def _child(self) -> BaseRetriever:
+        if not isinstance(self._retriever, TracedRetriever):
+            return self._retriever
+        return self._retriever.with_top_k(max(self._retriever_top_n, self.similarity_top_k)).with_filters(self.filters)
+
+    def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if is_empty(query_bundle):
+            return []
+        child = self._child()
+        found = child.retrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(child.retrieve(query_bundle))
+        return self._merged(query_bundle, found)
+
+    async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if is_empty(query_bundle):
+            return []
+        child = self._child()
+        found = await child.aretrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(await child.aretrieve(query_bundle))
+        return await in_thread(self._merged, query_bundle, found)
+
+    def _merged(self, query_bundle: QueryBundle, found: ScoredIds) -> list[NodeWithScore]:
+        """The final list, from what the retriever found."""
+        given = [node_id for node_id, _ in found]
+        own = self._own(query_bundle, given)
+        best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
+        order = concatenate_guarded(given, best, self._guard) if best else given
+        nodes = self._nodes.get_nodes(order[: self.similarity_top_k])
+        hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
+        self._explain(own, hits, given)
+        return hits
+
+    def _explain(self, own: OwnList | None, hits: Sequence[NodeWithScore], given: Sequence[str]) -> None:
+        trace = current_trace()
+        if trace is None:
+            return
+        name = self._retriever.stage if isinstance(self._retriever, TracedRetriever) else type(self._retriever).__name__
+        ranks = {node_id: rank for rank, node_id in reversed([*enumerate(given, start=1)])}
+        for rank, hit in enumerate(hits, start=1):
+            why, details = ("", {}) if own is None else own.story(hit.node_id)
+            beside = f"{name} #{ranks[hit.node_id]}" if hit.node_id in ranks else ""
+            trace.add(Evidence(hit.node_id, self.stage, rank, hit.score, "; ".join(part for part in (why, beside) if part), details))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._retriever!r}, similarity_top_k={self.similarity_top_k})"
+
+
+def _ids(hits: Sequence[NodeWithScore]) -> ScoredIds:
+    return [(hit.node.node_id, 0.0 if hit.score is None else hit.score) for hit in hits]
