@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from llama_index_advanced_rag.postprocessors.lost_in_the_middle import LostInTheMiddleReorder
     from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
     from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
+    from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
+    from llama_index_advanced_rag.retrievers.entity_vote import EntityVoteRetriever
     from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
     from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
     from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
@@ -29,6 +31,8 @@ _HOMES = {
     "ContextExpander": "postprocessors.context_expander",
     "CorpusIndex": "index",
     "CrossEncoderRerank": "postprocessors.cross_encoder",
+    "EntityGraphRetriever": "retrievers.entity_graph",
+    "EntityVoteRetriever": "retrievers.entity_vote",
     "FlatVectorStore": "stores.flat_vector_store",
     "GroundedQueryEngine": "query_engines.grounded",
     "HierarchicalRetriever": "retrievers.hierarchical",
@@ -48,6 +52,8 @@ __all__ = [
     "ContextExpander",
     "CorpusIndex",
     "CrossEncoderRerank",
+    "EntityGraphRetriever",
+    "EntityVoteRetriever",
     "FlatVectorStore",
     "GroundedQueryEngine",
     "HierarchicalRetriever",

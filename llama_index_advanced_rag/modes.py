@@ -11,10 +11,14 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.ranking.fusion import FusionMode
 from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
+from llama_index_advanced_rag.retrievers.entity_vote import EntityVoteRetriever
+from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
 from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
@@ -49,12 +53,16 @@ class SearchedIndex(NamedTuple):
         embed_model: gives the embedding model; called by the modes that embed the query.
         units: gives what scores documents and sections.
         summaries: gives the summaries of its documents and sections, the same to all retrievers.
+        graph: gives the entity graph, the same to all retrievers.
+        vectors: gives the vectors of names and facts, the same to all retrievers.
     """
 
     corpus: Corpus
     embed_model: Callable[[], BaseEmbedding]
     units: Callable[[], UnitScorer]
     summaries: Callable[[], SharedSummaries]
+    graph: Callable[[], CorpusGraph]
+    vectors: Callable[[], TextVectors]
 
 
 def _lexical(index: SearchedIndex, **options: Any) -> TracedRetriever:
@@ -95,6 +103,16 @@ def _anchor(index: SearchedIndex, *, embeddings: bool = True, **options: Any) ->
     return AnchorRetriever(_lexical(index), units=index.units(), nodes=index.corpus, dense=dense, **options)
 
 
+def _graph(index: SearchedIndex, *, embeddings: bool = False, **options: Any) -> TracedRetriever:
+    """Facts are compared by meaning too where `embeddings`: they are embedded then."""
+    options.setdefault("language", index.corpus.analyzer.language)
+    return EntityGraphRetriever(_hybrid(index), index.graph(), nodes=index.corpus, vectors=index.vectors() if embeddings else None, **options)
+
+
+def _vote(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    return EntityVoteRetriever(_hybrid(index), index.graph(), vectors=index.vectors(), units=index.units(), nodes=index.corpus, **options)
+
+
 class BuiltMode(NamedTuple):
     """A mode that this version runs: the class whose options it takes, what makes the retriever, and options of this."""
 
@@ -109,9 +127,11 @@ BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
     RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
     RetrievalMode.HIERARCHICAL: BuiltMode(HierarchicalRetriever, _hierarchical, frozenset({"tree", "llm"})),
     RetrievalMode.ANCHOR: BuiltMode(AnchorRetriever, _anchor, frozenset({"embeddings"})),
+    RetrievalMode.GRAPH: BuiltMode(EntityGraphRetriever, _graph, frozenset({"embeddings"})),
+    RetrievalMode.VOTE: BuiltMode(EntityVoteRetriever, _vote),
 }
 AVAILABLE_MODES = tuple(BUILT_MODES)
-_GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense")
+_GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense", "graph", "vectors")
 
 
 def checked_mode(mode: "RetrievalMode | str") -> RetrievalMode:

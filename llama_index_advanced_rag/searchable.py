@@ -10,6 +10,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag._choices import parse_choice
 from llama_index_advanced_rag.call_arguments import accepted_names, share_out
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.maintained import MaintainedIndex
 from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options, takes_llm
 from llama_index_advanced_rag.postprocessors.cut_blocks import CutBlockCompletion
@@ -17,6 +18,7 @@ from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine,
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries
 from llama_index_advanced_rag.storage_view import SUMMARY_FILE, open_summaries
@@ -38,6 +40,8 @@ class SearchableIndex(MaintainedIndex):
     _units: UnitScorer | None = None
     _summaries: SharedSummaries | None = None
     _summary_store: SQLiteKVStore | None = None
+    _graph: CorpusGraph | None = None
+    _vectors: TextVectors | None = None
 
     def as_retriever(  # type: ignore[override]
         self, mode: RetrievalMode | str = RetrievalMode.HYBRID, *, similarity_top_k: int = 10, filters: MetadataFilters | None = None, **kwargs: Any
@@ -46,12 +50,14 @@ class SearchableIndex(MaintainedIndex):
 
         Args:
             mode: how to search: "lexical" (BM25), "dense", "hybrid" (the scores of both, fused), "hierarchical" (documents and sections choose, see
-                `HierarchicalRetriever`) or "anchor" (lines and headings, see `AnchorRetriever`).
+                `HierarchicalRetriever`), "anchor" (lines and headings, see `AnchorRetriever`), "graph" (what the names of the question lead to, see
+                `EntityGraphRetriever`) or "vote" (entities vote for passages, see `EntityVoteRetriever`).
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid); for "hierarchical" also
                 `summaries=True` (score documents and sections by summaries too; without it there are some where `tree=True` or `llm=` is given,
-                with `summaries=False` none) and `tree=True`, for "anchor" `embeddings=False`. What asks an LLM (the queries of `num_queries`,
+                with `summaries=False` none) and `tree=True`, for "anchor" `embeddings=False`, for "graph" `embeddings=True` (facts are
+                embedded and compared by meaning too). What asks an LLM (the queries of `num_queries`,
                 summaries, the arbiter of "anchor") asks the index's own, which is None unless one was given; `llm=` gives another one, or None.
                 Summaries are made at the first question and shared by all retrievers of the index with the same LLM and `tree`.
 
@@ -64,7 +70,7 @@ class SearchableIndex(MaintainedIndex):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
-        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries)
+        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries, self._corpus_graph, self._text_vectors)
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
 
     def _scorer_of_units(self) -> UnitScorer:
@@ -80,6 +86,20 @@ class SearchableIndex(MaintainedIndex):
                 store, language = self._store_of_summaries(), self._corpus.analyzer.language
                 self._summaries = SharedSummaries(self._scorer_of_units(), self._corpus, embed_model=self.embed_model, language=language, store=store)
             return self._summaries
+
+    def _corpus_graph(self) -> CorpusGraph:
+        """One for all retrievers, so that records are folded once."""
+        with self._resolving:
+            if self._graph is None:
+                self._graph = CorpusGraph(self._corpus)
+            return self._graph
+
+    def _text_vectors(self) -> TextVectors:
+        """For all retrievers, so that a name is embedded once; kept in the file of the summaries, as all in it can be made again."""
+        with self._resolving:
+            if self._vectors is None:
+                self._vectors = TextVectors(self.embed_model, self._store_of_summaries(), show_progress=self._show_progress)
+            return self._vectors
 
     def _store_of_summaries(self) -> SQLiteKVStore | None:
         """The file beside the index in which summaries are kept; None in memory, and where there is none yet and none may be made."""

@@ -26,13 +26,14 @@ class TextVectors:
 
     Args:
         embed_model: embeds the texts.
-        store: keeps the vectors; None = this object alone does.
+        store: keeps the vectors, unless it is read-only; None = this object alone does.
         show_progress: draw a progress bar while embedding.
     """
 
     def __init__(self, embed_model: BaseEmbedding, store: BaseKVStore | None = None, *, show_progress: bool = False) -> None:
         self._embed_model = embed_model
         self._store = store
+        self._writes = store is not None and not getattr(store, "read_only", False)
         self._show_progress = show_progress
         self._collection = f"vectors of {sha256(embedding_identity(embed_model).encode()).hexdigest()[:16]}"
         self._lock = CopyableLock()
@@ -83,7 +84,7 @@ class TextVectors:
                 raise answer
             fresh = {text: _unit(np.asarray(vector, dtype=np.float32)).astype(_STORED) for text, vector in zip(batch, answer, strict=True)}
             known.update(fresh)
-            if self._store is not None:
+            if self._store is not None and self._writes:
                 pairs = [(text, {"vector": base64.b64encode(vector.tobytes()).decode("ascii")}) for text, vector in fresh.items()]
                 self._store.put_all(pairs, collection=self._collection)
 
@@ -94,7 +95,7 @@ class TextVectors:
             known = self._kept()
             for text in [text for text in known if text not in kept]:
                 del known[text]
-                if self._store is not None:
+                if self._store is not None and self._writes:
                     self._store.delete(text, self._collection)
 
 
