@@ -1,0 +1,89 @@
+"""Words with which sentences begin, so that their capital says nothing; the stop words of `text.languages` come on top."""
+
+from llama_index_advanced_rag.text.span_rules.word_list import words_of
+
+OPENERS = {
+    "de": words_of("""
+        aber allerdings also anschließend auch beispielsweise bereits bisher dabei dadurch dafür dagegen daher damals damit danach daneben dann daran
+        darauf daraus darin darum darüber davon dazu demnach denn dennoch derzeit deshalb deswegen doch dort ebenfalls ebenso eigentlich einerseits
+        erst etwa falls ferner früher ganz gegen gemäß gerade gleichzeitig heute hier hierbei hierzu ihm immer infolge innerhalb inzwischen ja jedoch
+        jetzt kurz lange laut leider letztlich manche mehr meist mit mittlerweile nach nachdem nachfolgend natürlich neben nein nie noch nun nur ob
+        obwohl oft ohne schließlich schon sehr seit seitdem selbst sobald sodass sofern sogar somit sonst sowie später stattdessen trotz trotzdem und
+        unter viele vielleicht vielmehr vor vorher wegen weil weiter weitere weiterhin wenn weshalb wieder wobei wohl während zudem zuerst zuletzt
+        zunächst zurzeit zusammen zusätzlich zwar zwischen überall übrigens
+        """),
+    "en": words_of("""
+        asset assets cash commentators cost costs equity expenses gain gains gross income indicate liabilities loss losses men proceeds property
+        report reports revenue revenues sales securities women
+        abstract according accordingly additional additionally afterwards ah almost alone along already also alternatively although altogether among
+        amongst annex another anyone anything apart appendix around aside author based became become began begin beginning besides best better beyond
+        born briefly came certain chapter clearly co-founded come common commonly compared composed consequently considered consisting contact
+        contents conversely could created currently dear designed despite details developed different directed discovered download due earlier early
+        eight either else email established etc even eventually ever every everyone everything exactly example except exhibit fellow fewer figure film
+        filmed finally first fiscal five following follows for formed former formerly found founded four frequently full furthermore gave general
+        generally get give given go good group hello hence however included including increasing indeed initially inside inspired instead intended
+        introduced introduction it's item its known large largely last late later latest least left less let like likewise list little local located
+        long lot made main major make making male many may maybe meanwhile members might mine modern moreover mostly much must named namely near
+        nearby nearly neither net never nevertheless new next nine no nobody none nonetheless nor not notable notably note notes nothing nowadays
+        often oh ok okay old older one online opened opposite originally others otherwise outside overall overview page part particularly past people
+        per perhaps please population possibly presently previous previously prior probably produced published quite rather read really recently
+        recorded records references regarding regardless related released respectively roughly run said save saw say scene second section see seeing
+        set seven several shall short shortly should similar similarly since six small something sometimes somewhat somewhere soon specifically
+        starring starting still story subsequently summary sure table tables take taken ten thank thanks thereafter thereby therefore third though
+        three throughout thus title today together took top total toward towards traditional traditionally twelve twenty two type typical typically
+        unfortunately unless unlike until unusually upon use used using usually various vs want way well went whatever whenever whereas wherever
+        whether whichever whilst whoever whole whose within without won work works would written wrote year years yes yet
+        """),
+    "es": words_of("""
+        actualmente además ahora algunas algunos allí antes así aunque cada casi cerca cierto con cuando debido desde después dicha dicho durante ella
+        ello ellos entonces entre esa ese eso esta este esto estos existe existen finalmente fue fueron generalmente hace hacia hasta hay hoy
+        igualmente incluso luego mediante mientras muchas muchos nació ninguno nuestra nuestro nunca otra otras otro otros para pero poco por porque
+        posteriormente primero pues según ser siempre sin sobre solo son sólo también tanto todas todo todos tras uno varios ya él
+        """),
+    "fr": words_of("""
+        actuellement afin ailleurs ainsi alors après article assez attention au-delà aucun aucune aujourd'hui auparavant auprès aussi autant autre
+        autrement autres avant beaucoup bien bientôt bonjour car ceci cela celle celles celui cependant certaines certains cet cette ceux chacun
+        chacune chapitre chaque chez cinq comme concernant concrètement conformément considérant contrairement contre contrôler créé créée d'abord
+        d'ailleurs d'autres d'une davantage depuis derrière deux deuxièmement devant différents divers donc dont durant dès définir désormais elles
+        encore enfin ensuite entre envers environ etc excepté exemple exemples faire fait faut fiche fin finalement grâce guide généralement hormis
+        hors ici identifier informer jamais jusque leurs limiter lors lorsque là maintenant malgré mettre mieux moins montant ni nombre non notamment
+        nul néanmoins oui outre page parce parfois parmi partout peu peut peuvent plus plusieurs plutôt pourtant premier première premièrement presque
+        principe près préalablement prévoir puis puisque quant quatre quelque quelques quiconque rappel respecter sans sauf second selon seul seule
+        seules seuls si sinon sous souvent suite suivant surtout tandis tant tel telle telles tels toujours tous tout toute toutefois toutes trois
+        trop très type un utiliser vers veuillez via voici voilà voir vu vérifier également
+        """),
+    "it": words_of("""
+        adesso alcune alcuni allora altre altri anche ancora anzi attualmente bisogna certo che chi ci ciascuno ciò come comunque così dopo dove due
+        dunque durante ecco entrambi essa essi esso fino già grazie in infatti infine inoltre intanto invece lì mentre molte molti nata nato nessuno
+        nonostante oggi ogni oltre ora ovvero per perché perciò però più poi poiché possono prima proprio pur quasi quella quello questa questo quindi
+        rispetto se secondo sempre senza si sia sino solo sono sotto spesso stato successivamente tale tali tanto tra tre tuttavia tutte tutti tutto
+        """),
+    "nl": words_of("""
+        alle allemaal als anders behalve beide bij binnen bovendien buiten daar daarna daarnaast daarom daarvoor dankzij dat deze die dit door dus
+        echter een eerst elk elke en er ervan evenals gedurende geen haar hen het hier hierdoor hij hoe hoewel hun iedere ik in indien inmiddels ja
+        later maar meer men met na naast namelijk nee niet nog nu of ondanks onder ons ook op over sinds slechts soms tegen tijdens toch toen tot
+        tussen twee uit vaak van vanaf verder volgens voor vooral vroeger waar waarin wanneer want wat we wel wie wij ze zelfs zij zijn zo zoals
+        zonder zowel
+        """),
+    "pt": words_of("""
+        ainda algumas alguns além antes apenas após assim atualmente até cada caso com como conforme contudo cujo de depois desde devido disso durante
+        ela ele eles embora enquanto entre então era essa esse esta este foi foram geralmente hoje isso isto já logo mais mas mesmo muitas muitos
+        nasceu nenhum nessa nesse nesta neste no nunca onde outra outro outros para pela pelo pois porque portanto porém posteriormente primeiro
+        quando que quem segundo seja sem sempre seu sobre sua são também tanto toda todas todos tudo um uma várias vários
+        """),
+}
+"""By language: words that are no name where they stand alone at the beginning of a sentence."""
+
+ENGLISH_FUNCTION_WORDS = words_of("""
+    accordingly according additionally also although among amongst another apart around aside because besides beyond conversely despite due earlier
+    eventually ever every following furthermore hence however including instead later let likewise may maybe meanwhile moreover near nearby neither
+    never nevertheless nonetheless nor not notably originally otherwise perhaps please presently previously regarding see several similarly since
+    sometimes soon still subsequently therefore thereby though throughout thus today toward towards unless unlike upon via whenever whereas whether
+    whilst within without yet
+    """)
+"""English openers that are not part of the name after them either: `However Google`, but `New York`."""
+
+BEGIN_NAMES_TOO = words_of("""
+    premier première second seconde saint prima primo primero primera primeiro primeira due deux trois cinq são quatre neben alla haar
+    """)
+"""Openers of the other languages that may be part of it: `Premier ministre`."""
