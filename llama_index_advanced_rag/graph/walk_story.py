@@ -1,5 +1,6 @@
 """Why a walk reached a chunk: the path through entities, facts and chunks, for programs and as a sentence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,9 +60,22 @@ def walk_path(walk: GraphWalk, reached: Reached, chunk: int, *, damping: float) 
             fact = fact_between(graph, last, entity)
             steps.append(Step(graph.names[last], graph.names[entity], fact, None if between is None else chunk_title(graph, between)))
         last, between = entity, None
+    if last is not None:
+        steps += _told_by(graph, chunk, last, entities)
     chunks = tuple(graph.chunk_ids[node] for node in chain if node < graph.n_chunks)
     origin = chunk_title(graph, chain[0]) if len(chain) > 1 and chain[0] < graph.n_chunks else None
     return WalkPath(tuple(graph.names[entity] for entity in entities), chunks, tuple(steps), origin)
+
+
+def _told_by(graph: EntityGraph, chunk: int, entity: int, before: Sequence[int]) -> list[Step]:
+    """What a chunk itself says of the entity by which it was reached: the first fact that leads on."""
+    facts = graph.facts
+    for place in np.flatnonzero((facts.chunks == chunk) & ((facts.subjects == entity) | (facts.objects == entity))).tolist():
+        ends = int(facts.subjects[place]), int(facts.objects[place])
+        other = ends[1] if ends[0] == entity else ends[0]
+        if other not in before:
+            return [Step(graph.names[entity], graph.names[other], facts.relations[place])]
+    return []
 
 
 def fact_between(graph: EntityGraph, one: int, other: int) -> Relation | None:
