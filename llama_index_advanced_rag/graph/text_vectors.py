@@ -14,6 +14,7 @@ from llama_index_advanced_rag.embeddings.identity import embedding_identity
 from llama_index_advanced_rag.embeddings.requests import checked, embed
 
 _AT_ONCE = 256
+_KEPT_QUERIES = 64
 _STORED = np.dtype("<f2")
 Matrix = NDArray[np.float32]
 
@@ -38,12 +39,22 @@ class TextVectors:
         self._collection = f"vectors of {sha256(embedding_identity(embed_model).encode()).hexdigest()[:16]}"
         self._lock = CopyableLock()
         self._known: dict[str, NDArray[np.float16]] | None = None
+        self._queries: dict[str, list[float]] = {}
         self._last: tuple[tuple[str, ...], Matrix] = ((), np.zeros((0, 0), dtype=np.float32))
 
     @property
     def embed_model(self) -> BaseEmbedding:
         """What embeds texts and questions."""
         return self._embed_model
+
+    def query_vector(self, query: str) -> list[float]:
+        """The embedding of a question; the last ones are kept, as several parts of a search ask for the same."""
+        with self._lock:
+            if query not in self._queries:
+                while len(self._queries) >= _KEPT_QUERIES:
+                    del self._queries[next(iter(self._queries))]
+                self._queries[query] = self._embed_model.get_query_embedding(query)
+            return self._queries[query]
 
     def similarities(self, texts: Sequence[str], query_vector: Sequence[float]) -> NDArray[np.float64]:
         """(n,) cosines of texts and a question, -1 to 1; texts not yet known are embedded now."""

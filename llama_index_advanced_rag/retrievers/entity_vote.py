@@ -170,7 +170,7 @@ class EntityVoteRetriever(GuardedRetriever):
         titled = self._titled.of(self._source.graph())
         if not titled.texts:
             return None
-        vector = query_bundle.embedding or self._vectors.embed_model.get_agg_embedding_from_queries(query_bundle.embedding_strs)
+        vector = query_bundle.embedding or self._vectors.query_vector(query_bundle.query_str)
         scores = np.clip(self._vectors.similarities(titled.texts, vector), 0.0, 1.0) * self._document_factors(titled, query_bundle.query_str)
         allowed = None if self.filters is None or not self.filters.filters else self._source.allowed(titled.graph, self.filters)
         naming: Any = titled.naming

@@ -107,7 +107,7 @@ class GraphSearch:
         graph = walk.graph
         if not top_facts or not len(graph.facts.relations):
             return {}
-        vector = None if self._vectors is None else self._vectors.embed_model.get_query_embedding(query)
+        vector = None if self._vectors is None else self._vectors.query_vector(query)
         scores = self._fact_index(graph).scores(query, vector)
         ends: dict[int, float] = {}
         for fact in np.argsort(-scores, kind="stable").tolist()[:top_facts]:

@@ -1,7 +1,7 @@
 """What retrievers over the entity graph share: another retriever beside them, whose first hits stay in front of their own list."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.ranking.fusion import concatenate_guarded
-from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
+from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import named
 from llama_index_advanced_rag.retrievers.errands import is_empty
 from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of
@@ -100,12 +100,36 @@ class GuardedRetriever(TracedRetriever):
         """The final list, from what the retriever found."""
         given = [node_id for node_id, _ in found]
         own = self._own(query_bundle, given)
-        best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
-        order = concatenate_guarded(given, best, self._guard) if best else given
-        nodes = self._nodes.get_nodes(order[: self.similarity_top_k])
+        nodes = self._nodes.get_nodes(self._order(own, given))
         hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
         self._explain(own, hits, given)
         return hits
+
+    def _order(self, own: OwnList | None, given: Sequence[str]) -> list[str]:
+        best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
+        return (concatenate_guarded(given, best, self._guard) if best else list(given))[: self.similarity_top_k]
+
+    def rankings(self, query: str, settings: Sequence[Mapping[str, Any]]) -> list[list[frozenset[str]]]:
+        """What is found under several settings, the other retriever being asked once.
+
+        Args:
+            query: the question.
+            settings: values for `with_parameters`.
+
+        Returns:
+            For each setting the ranking, best first; of each node its id and that of its document.
+
+        Raises:
+            ConfigurationError: a setting cannot work.
+        """
+        variants = [self.with_parameters(**setting) for setting in settings]
+        bundle, widest = QueryBundle(query), max(variants, key=lambda variant: variant._retriever_top_n, default=self)  # noqa: SLF001 - of the same class
+        child = widest._child()  # noqa: SLF001
+        given = [node_id for node_id, _ in (child.retrieve_ids(bundle) if isinstance(child, TracedRetriever) else _ids(child.retrieve(bundle)))]
+        orders = [variant._order(variant._own(own_bundle(bundle), given), given) for variant in variants]  # noqa: SLF001
+        ids = list(dict.fromkeys(node_id for order in orders for node_id in order))
+        names = {node.node_id: frozenset({node.node_id, node.ref_doc_id or node.node_id}) for node in self._nodes.get_nodes(ids)}
+        return [[names[node_id] for node_id in order if node_id in names] for order in orders]
 
     def _explain(self, own: OwnList | None, hits: Sequence[NodeWithScore], given: Sequence[str]) -> None:
         trace = current_trace()

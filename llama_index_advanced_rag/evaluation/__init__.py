@@ -1,0 +1,1 @@
+"""Judging retrieval, and choosing its numbers by judgement."""
