@@ -13,7 +13,7 @@ MAX_NAME_WORDS = 16
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|(?:[^\W_{_UNSPACED}](?:[\u0300-\u036f])*)+(?:\+\+|#)?")
 _POSSESSIVE = re.compile(r"['’][sS]\b")
-_PARENTHESES = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_PARENTHESES = re.compile(r"[(（][^()（）]*[)）]\s*$")
 _ARTICLES = frozenset({"the", "a", "an"})
 _LONGEST_NAME = 1000
 
@@ -41,13 +41,15 @@ def name_words(text: str) -> list[NameWord]:
         >>> [(word.key, word.shown) for word in name_words("L'Élysée, GPT-4 and C++")]
         [('l', True), ('elysee', True), ('gpt', True), ('4', True), ('and', False), ('c++', True)]
     """
-    return [NameWord(*match.span(), *_read(match.group())) for match in _WORD.finditer(text)]
+    words = [NameWord(*match.span(), *_read(match.group())) for match in _WORD.finditer(text)]
+    return [word for word in words if word.key]
 
 
 def _read(word: str) -> tuple[str, bool]:
     if word.isascii():
         return word.lower(), not word[0].islower()
-    return fold(unicodedata.normalize("NFKC", word).casefold()), not word[0].islower()
+    plain = fold(unicodedata.normalize("NFKC", word).casefold())
+    return "".join(plain.split()), not word[0].islower()  # some characters are several words: a space would end the key
 
 
 def name_key(name: str) -> str:
@@ -72,7 +74,7 @@ def plain_name(name: str) -> str:
         >>> plain_name("Jurassic Park (film)"), plain_name("(film)")
         ('Jurassic Park', '(film)')
     """
-    return _PARENTHESES.sub("", name) or name
+    return _PARENTHESES.sub("", name).rstrip() or name
 
 
 @cache
