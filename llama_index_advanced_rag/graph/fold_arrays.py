@@ -75,10 +75,11 @@ def sparse(edges: Iterable[Edge], shape: tuple[int, int]) -> "csr_array":
 
 
 def _titles_meant(chunks: Sequence[FoldedChunk]) -> dict[str, tuple[str, ...]]:
-    """The titles that a name without parentheses stands for ("Jurassic Park": the book and the film)."""
+    """The titles that a name without parentheses stands for ("Jurassic Park": the book and the film); a title stands for itself too."""
     meant: dict[str, set[str]] = {}
     for key, plain in {own for chunk in chunks for own in chunk.own}:
-        meant.setdefault(plain or key, set()).add(key)
+        for name in (plain or key, key):
+            meant.setdefault(name, set()).add(key)
     return {plain: tuple(sorted(keys)) for plain, keys in meant.items() if keys != {plain}}
 
 

@@ -1,5 +1,6 @@
 """Names as they are compared: one key for every spelling of a name, another for every other name."""
 
+import itertools
 import time
 
 import pytest
@@ -58,7 +59,7 @@ def test_keys_are_words_without_spaces(text: str) -> None:
     words = name_words(text)
     assert all(word.key and word.key == "".join(word.key.split()) for word in words)
     assert all(0 <= word.start < word.end <= len(text) for word in words)
-    assert all(one.end <= other.start for one, other in zip(words, words[1:], strict=False))
+    assert all(one.end <= other.start for one, other in itertools.pairwise(words))
     key = name_key(text)
     assert key == " ".join(key.split())
     assert len(key.split()) <= MAX_NAME_WORDS
