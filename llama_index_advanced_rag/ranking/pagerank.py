@@ -40,7 +40,7 @@ def personalized_pagerank(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike
     Source: Haveliwala 2002, "Topic-Sensitive PageRank", section 3. The method is ours, of known parts: what stands at the seeds is pushed (see
     `local_push`) as long as it reaches few edges; the rest is the solution of (I - damping * edges) x = residual, a symmetric positive definite
     system, found by conjugate gradients (Hestenes and Stiefel 1952) on the nodes that are not `n_apart`, the others being eliminated. That takes a
-    third of the steps of power iteration at damping 0.5. The error is at most the residual times damping / (1 - damping), which ends the search.
+    third of the steps of power iteration at damping 0.5. It ends when the residual times damping / (1 - damping), a bound of the error, is small enough.
 
     Example:
         >>> from scipy.sparse import csr_array
@@ -59,7 +59,7 @@ def local_pagerank(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike, *, da
     """The same shares exact to a bound at each node, which is enough to rank; the time depends on the bound, hardly on the size of the graph.
 
     What is spread so thin that it moves no node by more than the bound is not followed. On a graph of ten million edges that leaves a tenth of all
-    time unplaced, in amounts far too small to change the first hundred nodes, and saves 95 % of the work.
+    time unplaced, in amounts far too small to change the first hundred nodes, and saves more than nine tenths of the work.
 
     Args:
         walk: the graph.

@@ -88,7 +88,7 @@ def test_nothing_to_start_from(function):
 
 
 @given(questions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_shares_within_the_bound_whatever_the_method(question):
     walk, seeds, weights, damping = question
     expected = exact(walk, seeds, weights, damping)
