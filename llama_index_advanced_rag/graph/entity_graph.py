@@ -16,6 +16,7 @@ from llama_index_advanced_rag.trace import report
 
 if TYPE_CHECKING:
     import networkx as nx
+    from llama_index.core.graph_stores.types import PropertyGraphStore
     from scipy.sparse import csr_array
 
 _PARTS = 3
@@ -157,6 +158,15 @@ class EntityGraph:
         }
         _report_unusable(triples, said)
         return cls.from_records(said)
+
+    @classmethod
+    def from_property_graph(
+        cls, store: "PropertyGraphStore", *, titles: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+    ) -> "EntityGraph":
+        """The graph of what a LlamaIndex property graph store holds now; see `property_graph.graph_of_store`."""
+        from llama_index_advanced_rag.graph.property_graph import graph_of_store
+
+        return graph_of_store(store, titles=titles, texts=texts)
 
     def to_networkx(self) -> "nx.MultiGraph[Any]":
         """The graph for drawing and for algorithms of networkx (which must be installed).
