@@ -62,6 +62,6 @@ YEAR_AND_QUARTER = (
 
 BEFORE_YEAR = (
     rf"(?<!\w)(?:{_ANY_MONTH}|{_ORDINAL}[ ](?:fiscal[ ])?(?:quarter|trimestre|semestre))"
-    rf",?(?:[ ]{_OF_YEAR}){{0,3}}[ \u00a0]$"
+    rf",?(?:[ ]{_OF_YEAR}){{0,3}}[ \u00a0]\Z"
 )
 """What belongs to the year after it and does not begin with a capital or a figure: juillet 2023; third quarter of 2022."""
