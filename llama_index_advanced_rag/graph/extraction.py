@@ -27,10 +27,7 @@ def resolve_extractor(given: ExtractorType | None, *, language: str) -> Extracto
         ConfigurationError: it is something else.
     """
     if given == SPANS:
-        try:
-            from llama_index_advanced_rag.graph.span_extractor import SpanExtractor
-        except ImportError:
-            return None
+        from llama_index_advanced_rag.graph.span_extractor import SpanExtractor
 
         return SpanExtractor(language=language)
     if given is not None and (isinstance(given, (str, type)) or not isinstance(cast(object, given), Extractor)):
