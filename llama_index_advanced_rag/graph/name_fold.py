@@ -110,10 +110,10 @@ class NameFold:
             texts: gives texts of chunks by their numbers.
         """
         changed = {key for key in self._changed if (key in self._spellings) != (key in self.names)}
+        again = texts([chunk for chunk in self._holding(changed) if chunk not in self._unread])  # first: if it fails, nothing has changed
         for key in changed:
             (self.names.add if key in self._spellings else self.names.discard)(key)
-        again = [chunk for chunk in self._holding(changed) if chunk not in self._unread]
-        for chunk, words in chain(self._unread.items(), ((chunk, name_words(text)) for chunk, text in texts(again).items())):
+        for chunk, words in chain(self._unread.items(), ((chunk, name_words(text)) for chunk, text in again.items())):
             self.chunks[chunk].found = Counter(found.key for found in self.names.find(words))
         self._unread, self._changed = {}, set()
 
