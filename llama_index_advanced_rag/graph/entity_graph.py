@@ -150,6 +150,7 @@ class EntityGraph:
             >>> graph
             EntityGraph(2 chunks, 3 entities, 4 mentions, 2 facts)
         """
+        triples = {chunk: [*of_chunk] for chunk, of_chunk in triples.items()}
         titles, texts = titles or {}, texts or {}
         chunks = dict.fromkeys([*triples, *titles, *texts])
         said = {
@@ -186,9 +187,9 @@ def _relations(triples: Iterable[Sequence[str]]) -> tuple[Relation, ...]:
     return tuple(Relation(str(triple[0]), str(triple[1]), str(triple[2])) for triple in triples if len(triple) == _PARTS)
 
 
-def _report_unusable(triples: Mapping[str, Iterable[Sequence[str]]], said: Mapping[str, ChunkText]) -> None:
+def _report_unusable(triples: Mapping[str, Sequence[Sequence[str]]], said: Mapping[str, ChunkText]) -> None:
     """One warning for all triples that say nothing."""
-    given = sum(len(list(of_chunk)) for of_chunk in triples.values())
+    given = sum(map(len, triples.values()))
     used = sum(name_key(fact.subject) != "" != name_key(fact.object) for chunk in said.values() for fact in chunk.record.relations)
     if used < given:
         report("warning", f"{given - used} of {given} triples are left out: they do not have three parts, or a subject or object without a word.")
