@@ -29,7 +29,7 @@ _BEGIN = re.compile(
 _ABBREVIATIONS = words_of("Mr Mrs Ms Dr St Ste Mt Ft Prof Gen Sen Gov Rev Lt Col Sgt Capt Mme Mlle Jr Sr Sra Bros Inc Corp Ltd Co Hr Fr Sig Dott")
 _UNIT = r"""(?:%|‰|°[CF]\b|[kKM]?€|M[dr]s?[ ]?€|M[dr]d?[$€]|[$£¥](?![ ]?\d)
   |(?:millions?|billions?|trillions?|milliards?|Millionen|Milliarden|Mio|Mrd|Md|millones|mil|milioni|miliardi|milhões|bilhões|miljoen|miljard|bn|mn|m|M|K|k|B|T
-     |euros?|Euro|dollars?|pounds?|USD|EUR|GBP|CHF|JPY|percent|per[ ]cent|pour[ ]cent|Prozent
+     |[Ee]uros?|[Dd]ollars?|pounds?|USD|EUR|GBP|CHF|JPY|percent|per[ ]cent|pour[ ]cent|Prozent
      |km/h|mph|km²|m²|m³|km|cm|mm|nm|miles?|ft|feet|foot|inch(?:es)?|acres?|hectares?|ha|kg|mg|g|tonnes?|tons?|lbs?|oz|ml|[lL]
      |[kMGT]Wh|[kMG]W|[KMGT][Bo]|[kMG]?Hz)(?!\w))"""
 # Bounded, so that a megabyte of digits is passed over in one step.
@@ -41,7 +41,7 @@ _FIGURE = re.compile(
       | (?:{_FIGURES}|\d{{1,3}}(?:[ ]\d{{3}}){{1,6}}(?:,\d{{1,6}})?)(?:[ \u00a0\u202f-]?{_UNIT}){{1,2}})
   | (?P<code>\d{{1,6}}(?:st|nd|rd|th|ª|º)(?!\w)|\d{{1,24}}(?:[-‐‑]\d{{0,24}})?[{CAPITAL}]{LETTER}*(?:[-‐‑]{LETTER}+)*)
   | (?P<year>(?:1\d|20)\d\d(?:[-–](?:(?:1\d|20)\d\d|\d\d)|s)?(?![\w%]|[.,:/-]\d))
-  | (?P<figure>{_FIGURES})
+  | (?P<figure>{_FIGURES}(?!\w))
     """,
     re.VERBOSE,
 )

@@ -14,9 +14,11 @@ _NEARBY = 2_000
 _SHORTEST_COMMON = 4
 _ROMAN = re.compile(r"[IVX]+")
 _CONTRACTION = re.compile(r"(\w{1,20})['’][a-z]+")
-_REFERENCES = words_of("""
+REFERENCES = words_of("""
     note notes item items part parts page pages chapter section article table figure exhibit appendix annex step fig no vol
     """)
+"""Words that stand before the number of a place in a document."""
+
 _COMMON = {
     "en": re.compile(
         r"[A-Z][a-z]+(?:[^\W_]{2}ing|[^\Wmr_]ed|[ts]ions?|ments?|ness|ivity|ility|ality|ities|isms?|able|ible|eful|less|ous|ical|tive|ology|ships?|[tsx]ures|(?:[tns]al|ri|si|ti|u|b|p|cal)ly)"
@@ -69,7 +71,7 @@ def names_nothing(text: str, start: int, end: int, vocabulary: Vocabulary) -> bo
     """
     word = text[start:end]
     lower = word.lower()
-    if len(word) == 1 or _ROMAN.fullmatch(word) or lower in CALENDAR_WORDS or lower.removesuffix("s") in CALENDAR_WORDS or lower in _REFERENCES:
+    if len(word) == 1 or _ROMAN.fullmatch(word) or lower in CALENDAR_WORDS or lower.removesuffix("s") in CALENDAR_WORDS or lower in REFERENCES:
         return True
     contraction = _CONTRACTION.fullmatch(word)
     if contraction is not None and contraction[1].lower() in vocabulary.stop_words:

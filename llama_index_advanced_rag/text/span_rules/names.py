@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from llama_index_advanced_rag.text.span_rules.german import german_name
 from llama_index_advanced_rag.text.span_rules.lexemes import CODE, ENOUGH_DIGITS, FIGURE, WORD, YEAR, Lexeme, SpanKind
 from llama_index_advanced_rag.text.span_rules.lone import is_reference, names_nothing, opens_sentence
-from llama_index_advanced_rag.text.span_rules.vocabulary import Vocabulary
+from llama_index_advanced_rag.text.span_rules.vocabulary import HEADS, Vocabulary
 from llama_index_advanced_rag.text.span_rules.word_list import words_of
 
 MOST_WORDS = 8
@@ -16,6 +16,7 @@ _LONGEST_NAME = 120
 _SHORTEST_CODE = 3
 _LOUD_NAMES = words_of("us it who un ce am")
 _TITLES = words_of("mr mrs ms mr. mrs. ms. mme mlle mme. mlle. herr frau sra sra.")
+_ENDS_OF_PERIODS = words_of("Ended Ending ENDED ENDING")  # Three Months Ended
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|ª|º)")
 _TAIL = re.compile(
     r"[-‐‑](?:based|born|led|owned|style|like|related|backed|listed|speaking|trained|class|type|winning|nominated|only|wide|era|made|funded"
@@ -24,6 +25,9 @@ _TAIL = re.compile(
 _PEOPLE = re.compile(
     r"(?:[A-Z]\w*[-–])?[A-Z]\w*(?:an|ish|ese)|French|Dutch|Greek|Welsh|Czech|Thai|Swiss|Israeli|Iraqi|Pakistani|Bangladeshi|Tamil|Hindi|Malayalam|Telugu"
     r"|UK|US|U\.S\."
+)
+_FRENCH_CODE = re.compile(
+    r"[ \u00a0](?:civil|pénal|électoral|(?:de[ ]la[ ]|de[ ]l['’]|du[ ]|des[ ]|de[ ])[a-zà-ÿ]{3,20}(?:[ ](?:publi\w{1,5}|sociale))?)(?!\w)"
 )
 _LOWER_WORD = re.compile(r"[ \u00a0]([^\W\d_A-Z]{1,30})")
 _FRENCH_ADJECTIVES = re.compile(
@@ -58,14 +62,18 @@ def _name(text: str, words: Sequence[Lexeme], vocabulary: Vocabulary) -> Iterato
     """The words as one name, unless they name nothing."""
     start, end = _ends(words)
     kind = _kind(text[start:end], words)
-    if kind is None or end - start > _LONGEST_NAME:
+    if kind is None or end - start > _LONGEST_NAME or words[-1].text in _ENDS_OF_PERIODS:
         return
     if (len(words) == 1 and kind == "name" and names_nothing(text, start, end, vocabulary)) or (len(words) == 2 and is_reference(text[start:end])):
         return
-    if vocabulary.language == "fr" and words[-1].text.lower() in vocabulary.heads:
-        adjectives = _FRENCH_ADJECTIVES.match(text, end)
-        end = end if adjectives is None else adjectives.end()
-    yield start, end, kind
+    yield start, _french_end(text, end, words[-1].text) if vocabulary.language == "fr" else end, kind
+
+
+def _french_end(text: str, end: int, word: str) -> int:
+    """Where a French name ends that goes on in lower case: `Union européenne`, `Code de la route`."""
+    rule = _FRENCH_CODE if word == "Code" else _FRENCH_ADJECTIVES if word.lower() in HEADS else None
+    tail = None if rule is None else rule.match(text, end)
+    return end if tail is None else tail.end()
 
 
 def _begins_with_year(text: str, run: Sequence[Lexeme], vocabulary: Vocabulary) -> bool:

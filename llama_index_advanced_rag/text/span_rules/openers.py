@@ -41,16 +41,20 @@ OPENERS = {
         posteriormente primero pues según ser siempre sin sobre solo son sólo también tanto todas todo todos tras uno varios ya él
         """),
     "fr": words_of("""
-        actuellement afin ailleurs ainsi alors après article assez attention au-delà aucun aucune aujourd'hui auparavant auprès aussi autant autre
-        autrement autres avant beaucoup bien bientôt bonjour car ceci cela celle celles celui cependant certaines certains cet cette ceux chacun
-        chacune chapitre chaque chez cinq comme concernant concrètement conformément considérant contrairement contre contrôler créé créée d'abord
-        d'ailleurs d'autres d'une davantage depuis derrière deux deuxièmement devant différents divers donc dont durant dès définir désormais elles
-        encore enfin ensuite entre envers environ etc excepté exemple exemples faire fait faut fiche fin finalement grâce guide généralement hormis
-        hors ici identifier informer jamais jusque leurs limiter lors lorsque là maintenant malgré mettre mieux moins montant ni nombre non notamment
-        nul néanmoins oui outre page parce parfois parmi partout peu peut peuvent plus plusieurs plutôt pourtant premier première premièrement presque
-        principe près préalablement prévoir puis puisque quant quatre quelque quelques quiconque rappel respecter sans sauf second selon seul seule
-        seules seuls si sinon sous souvent suite suivant surtout tandis tant tel telle telles tels toujours tous tout toute toutefois toutes trois
-        trop très type un utiliser vers veuillez via voici voilà voir vu vérifier également
+        accéder actuellement adresser afficher afin ailleurs ainsi ajouter aller alors analyser appliquer après article assez assurer attention
+        au-delà aucun aucune aujourd'hui auparavant auprès aussi autant autre autrement autres avant beaucoup bien bientôt bonjour car ceci cela celle
+        celles celui cependant certaines certains cesser cet cette ceux cf chacun chacune chapitre chaque chez choisir cinq cliquer comme communiquer
+        comprendre concernant concrètement conformément considérant consulter contacter contrairement contre contrôler créer créé créée d'abord
+        d'ailleurs d'autres d'une davantage demande demander demandes depuis derrière deux deuxièmement devant devenir différents divers donc donner
+        dont durant dès déclarer définir déposer désigner désormais détruire effacer elles encadrer encore enfin ensuite entre envers environ envoyer
+        etc excepté exemple exemples exercer faire fait faut fermer fiche fin finalement fournir garantir grâce guide généralement gérer hormis hors
+        ici identifier indiquer informer inscrire installer jamais joindre jusque leurs limiter lire lors lorsque là maintenant malgré maîtriser
+        mettre mieux modifier moins montant mot mots ni nombre non notamment notifier nul néanmoins obtenir organiser oui outre page parce parfois
+        parmi partout permettre peu peut peuvent plus plusieurs plutôt porter pourtant premier première premièrement presque principe protéger près
+        préalablement préparer prévoir puis puisque quant quatre quelque quelques quiconque rappel recueillir refuser remplir respecter règle règles
+        répondre saisir sans sauf second selon seul seule seules seuls si signaler sinon sous souvent suite suivant supprimer surtout sécuriser tandis
+        tant tel telle telles tels tenir toujours tous tout toute toutefois toutes transmettre trois trop trouver très type un utiliser vers veuillez
+        via voici voilà voir vu vérifier également établir évaluer éviter
         """),
     "it": words_of("""
         adesso alcune alcuni allora altre altri anche ancora anzi attualmente bisogna certo che chi ci ciascuno ciò come comunque così dopo dove due

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from llama_index_advanced_rag.text.span_rules.lexemes import CODE, DATE, FIGURE, NUMBER, WORD, YEAR, Lexeme
+from llama_index_advanced_rag.text.span_rules.lone import REFERENCES
 from llama_index_advanced_rag.text.span_rules.vocabulary import Vocabulary
 from llama_index_advanced_rag.text.span_rules.word_list import words_of
 
@@ -50,8 +51,9 @@ def _goes_on(text: str, run: list[Lexeme], lexeme: Lexeme, vocabulary: Vocabular
         return last.kind in (WORD, CODE) and _is_joined(run, lexeme, gap, vocabulary)
     if kind in (DATE, NUMBER) or last.kind != WORD or gap not in _SPACES or last.end - last.start == 1:
         return False
-    says_nothing = last.text.lower() in (vocabulary.openers if len(run) == 1 else vocabulary.stop_words)
-    return not says_nothing and _figure_goes_on(text, lexeme)
+    word = last.text.lower()
+    says_nothing = word in (vocabulary.openers if len(run) == 1 else vocabulary.stop_words)
+    return (not says_nothing or word in REFERENCES) and _figure_goes_on(text, lexeme)
 
 
 def _figure_goes_on(text: str, lexeme: Lexeme) -> bool:

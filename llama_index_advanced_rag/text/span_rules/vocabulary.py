@@ -18,7 +18,7 @@ _CONNECTORS = {
     "nl": f"{_PARTICLES};van het;den;der;ten;'t;aan den;aan de",
     "pt": f"{_PARTICLES};da;do;das;e da;e do",
 }
-_AFTER_HEADS = {
+_AFTERHEADS = {
     "de": "für;für die;für den;der;des",
     "en": "for;for the;on;and;in the;to",
     "es": "para;para la;para el;y",
@@ -27,7 +27,7 @@ _AFTER_HEADS = {
     "nl": "voor;voor de;voor het",
     "pt": "para;para a;para o",
 }
-_HEADS = words_of("""
+HEADS = words_of("""
     academy agency alliance association award board bureau campaign center centre coalition college commission committee conference council court
     department directorate federation foundation fund institute institution league ministry movement network office organisation organization party
     prize program programme school secretary society union trust ministère institut agence assemblée union banque cour république parlement sénat
@@ -36,6 +36,8 @@ _HEADS = words_of("""
     instituto ministerio ministério fundación fundação asociación consejo comisión istituto ministero fondazione agenzia centro ministerie instituut
     stichting raad vereniging centrum
     """)
+"""Words that begin the name of an office or a body, in any language."""
+
 _EPITHETS = words_of("""
     apostle bad bald baptist bearded black blind bold brave catholic child conqueror confessor cruel elder evangelist fair fat first fourth good great
     handsome hun hunchback hutt impaler just kid lame lion lionheart magnificent martyr merciless mighty navigator old pious posthumous quarrelsome
@@ -67,7 +69,7 @@ class Vocabulary:
     cut: frozenset[str]
     connectors: frozenset[str]
     after_heads: frozenset[str]
-    heads: frozenset[str] = _HEADS
+    heads: frozenset[str] = HEADS
     epithets: frozenset[str] = _EPITHETS
     before_years: frozenset[str] = _BEFORE_YEARS
     kept_within: frozenset[str] = _KEPT_WITHIN
@@ -99,5 +101,5 @@ def vocabulary_of(language: str | None) -> Vocabulary:
         openers=stop_words | openers,
         cut=(stop_words | (ENGLISH_FUNCTION_WORDS if known == FALLBACK else openers)) - BEGIN_NAMES_TOO,
         connectors=frozenset(_spaced(_CONNECTORS[known])) | {" & ", "- "},
-        after_heads=frozenset(_spaced(_AFTER_HEADS[known])),
+        after_heads=frozenset(_spaced(_AFTERHEADS[known])),
     )
