@@ -90,7 +90,7 @@ def walk_adjacency(mentions: "csr_array", own: "csr_array", facts: "csr_array", 
 
 
 def restart(walk: WalkMatrix, n_passages: int, chunks_of: "csr_array", *, entities: ArrayLike, shares: ArrayLike) -> tuple[Ids, Floats]:
-    """Where a walk from these entities starts anew: at each, or where it leads nowhere, at the passages that name it.
+    """Where a walk from these entities starts anew: at each, or where it leads nowhere, at the passages that name it; nowhere where none does.
 
     Args:
         walk: the graph.
@@ -112,7 +112,7 @@ def restart(walk: WalkMatrix, n_passages: int, chunks_of: "csr_array", *, entiti
             continue
         passages = graph.indices[graph.indptr[entity] : graph.indptr[entity + 1]].tolist()
         nodes += passages
-        amounts += [share / len(passages)] * len(passages)
+        amounts += [share / max(1, len(passages))] * len(passages)
     return np.array(nodes, dtype=np.int64), np.array(amounts, dtype=np.float64)
 
 
