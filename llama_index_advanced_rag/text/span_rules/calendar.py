@@ -11,7 +11,8 @@ _MONTHS = words_of("""
     enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
     gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
     janeiro fevereiro março maio junho julho setembro outubro novembro dezembro
-    januari februari maart april mei juni juli augustus september oktober december
+    januari februari maart april mei juni juli augustus september oktober november december maj augusti
+    января февраля марта апреля мая июня июля августа сентября октября ноября декабря
     """)
 _SHORT = words_of("Jan Feb Mar Apr Jun Jul Aug Sept Sep Oct Nov Dec")
 _DAYS = words_of("""

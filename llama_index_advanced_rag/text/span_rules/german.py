@@ -1,7 +1,6 @@
 """German writes every noun with a capital: which of them are names."""
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 from llama_index_advanced_rag.text.span_rules.lexemes import WORD, Lexeme
@@ -12,6 +11,16 @@ _DETERMINERS = words_of("""
     jenen jenem jeder jede jedes jeden jedem mein meine meinen meinem meiner meines sein seine seinen seinem seiner seines ihr ihre ihren ihrem ihrer
     ihres unser unsere unseren unserem unserer unseres euer eure im am zum zur vom beim ins ans alle allen aller alles viele vielen vieler mehr
     weniger wenige einige einigen einiger mehrere mehreren manche welche welcher welches beide beiden solche solcher pro je kaum ohne
+    """)
+_COMMON_NOUNS = words_of("""
+    angaben angriffe angriffen anhang anspruch antrag artikel aufgaben auftrag ausnahme begriff beginn bereich bericht besitz betrieb betrieben bezug blick
+    bürger bürgern dauer dienst druck einsatz erfolg essen fall fälle fällen familie folge folgen frage fragen frau frauen geld gesellschaft gründe gründen
+    gruppe grund hand haushalt hilfe inhalt interesse kinder kindern klasse kosten kraft kritik krieg kunden kunst lage land länder ländern laufe leben leute
+    leuten macht mann menge mensch menschen milch mitarbeiter mitarbeitern mitglied mitglieder mitgliedern mittel monat monate monaten nacht name namen nutzer
+    nutzern ort orte orten personen platz preis preise preisen problem probleme problemen produkt produkte produkten programm projekt quelle quellen raum regel
+    regeln reihe risiko ruf sache schaden schule seite seiten sinn sitz sohn sprache staat staaten stadt städte städten stand stil strom stunde stunden stück
+    tag tage tagen text thema themen tochter tod umfang umsatz unternehmen ursache vater verkehr versuch vertrag verträge verträgen volk wahl wasser weg welt
+    wert werte werten wirtschaft woche wochen wort worte worten wunsch zahl zahlen ziel ziele zielen zug zugang zweck zwecke zwecken
     """)
 _PREPOSITIONS = words_of("""
     in aus nach von bei mit für gegen über durch um und oder an auf unter zwischen vor seit ab bis laut neben wie als per via zu
@@ -44,21 +53,37 @@ def german_name(text: str, words: list[Lexeme], *, opens: bool) -> list[Lexeme]:
     before = _word_before(text, words[0].start)
     if len(words) > 1:
         return _run(text, words, before)
-    common = opens or before.lower() in _DETERMINERS or _NOUN.search(words[0].text) is not None or words[0].end - words[0].start > _LONGEST_NAME_WORD
-    return [] if common or (before not in _PREPOSITIONS and _ADJECTIVE.fullmatch(before) is not None and not before.endswith("te")) else words
+    return [] if opens or _is_common(words[0], before) else words
+
+
+def _is_common(word: Lexeme, before: str) -> bool:
+    """Whether a lone noun is an ordinary one, by its form and by the word before it."""
+    if _NOUN.search(word.text) is not None or word.text.lower() in _COMMON_NOUNS or len(word.text) > _LONGEST_NAME_WORD:
+        return True
+    if before.lower() in _DETERMINERS or before[-1:].isdigit():
+        return True
+    return before not in _PREPOSITIONS and _ADJECTIVE.fullmatch(before) is not None and not before.endswith("te")
 
 
 def _run(text: str, words: list[Lexeme], before: str) -> list[Lexeme]:
-    if words[0].kind != WORD:
-        return words
     joined = any(second.start - first.end > 1 for first, second in pairwise(words))
-    if before.lower() not in _DETERMINERS or joined:
-        return [] if _all_common(words) else words
-    return words if _NAME_ADJECTIVE.fullmatch(words[0].text) else german_name(text, words[1:], opens=False)
+    if joined or words[0].kind != WORD:
+        return words
+    if before.lower() in _DETERMINERS and not (_NAME_ADJECTIVE.fullmatch(words[0].text) or _stands_out(words[1])):
+        return german_name(text, words[1:], opens=False)
+    return [] if all(map(_ends_as_noun, words)) else _without_nouns_behind(words)
 
 
-def _all_common(words: Sequence[Lexeme]) -> bool:
-    return all(word.kind == WORD and _NOUN.search(word.text) is not None for word in words)
+def _without_nouns_behind(words: list[Lexeme]) -> list[Lexeme]:
+    """`Göttingen Rechtswissenschaften` is two things; `Freie Universität` is one."""
+    last = len(words)
+    while last > 1 and _NAME_ADJECTIVE.fullmatch(words[0].text) is None and _ends_as_noun(words[last - 1]):
+        last -= 1
+    return words[:last]
+
+
+def _ends_as_noun(word: Lexeme) -> bool:
+    return word.kind == WORD and _NOUN.search(word.text) is not None
 
 
 def _stands_out(word: Lexeme) -> bool:

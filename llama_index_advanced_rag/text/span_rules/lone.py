@@ -23,11 +23,11 @@ _COMMON = {
     "en": re.compile(
         r"[A-Z][a-z]+(?:[^\W_]{2}ing|[^\Wmr_]ed|[ts]ions?|ments?|ness|ivity|ility|ality|ities|isms?|able|ible|eful|less|ous|ical|tive|ology|ships?|[tsx]ures|(?:[tns]al|ri|si|ti|u|b|p|cal)ly)"
     ),
-    "es": re.compile(r"\w{3,}(?:[cs]i[oó]n|[cs]iones|mientos?|idad|idades|mente|ando|iendo|ismo)"),
+    "es": re.compile(r"\w{3,}(?:[cs]i[oó]n|[cs]iones|mientos?|idad|idades|mente|ando|iendo|ismo|ió|aron|ieron)"),
     "fr": re.compile(r"\w{3,}(?:[tsx]ions?|ments?|ités?|ismes?|antes?|ants?|ez|ables?|[^\W_]é|[^\W_]ées?|és)"),
-    "it": re.compile(r"\w{3,}(?:[sz]ion[ei]|ment[oi]|ità|mente|ando|endo|ismo)"),
+    "it": re.compile(r"\w{3,}(?:[sz]ion[ei]|ment[oi]|ità|mente|ando|endo|ismo|arono|irono)"),
     "nl": re.compile(r"\w{3,}(?:ingen|heid|heden|aties?|ende|isme|lijke?)"),
-    "pt": re.compile(r"\w{3,}(?:[çs]ão|[çs]ões|mentos?|idade|idades|mente|ando|endo|ismo)"),
+    "pt": re.compile(r"\w{3,}(?:[çs]ão|[çs]ões|mentos?|idade|idades|mente|ando|endo|ismo|aram|iram|eceu)"),
 }
 _NUMBERED = re.compile(
     r"(?:notes?|items?|parts?|pages?|table|figure|fig|exhibit|appendix|annex|step|annexe|tableau|étape|schritt|seite|tabelle|abbildung|página|pagina)"

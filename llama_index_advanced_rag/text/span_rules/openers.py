@@ -13,26 +13,33 @@ OPENERS = {
         zunächst zurzeit zusammen zusätzlich zwar zwischen überall übrigens
         """),
     "en": words_of("""
-        asset assets cash commentators cost costs equity expenses gain gains gross income indicate liabilities loss losses men proceeds property
-        report reports revenue revenues sales securities women
-        abstract according accordingly additional additionally afterwards ah almost alone along already also alternatively although altogether among
-        amongst annex another anyone anything apart appendix around aside author based became become began begin beginning besides best better beyond
-        born briefly came certain chapter clearly co-founded come common commonly compared composed consequently considered consisting contact
-        contents conversely could created currently dear designed despite details developed different directed discovered download due earlier early
-        eight either else email established etc even eventually ever every everyone everything exactly example except exhibit fellow fewer figure film
-        filmed finally first fiscal five following follows for formed former formerly found founded four frequently full furthermore gave general
-        generally get give given go good group hello hence however included including increasing indeed initially inside inspired instead intended
-        introduced introduction it's item its known large largely last late later latest least left less let like likewise list little local located
-        long lot made main major make making male many may maybe meanwhile members might mine modern moreover mostly much must named namely near
-        nearby nearly neither net never nevertheless new next nine no nobody none nonetheless nor not notable notably note notes nothing nowadays
-        often oh ok okay old older one online opened opposite originally others otherwise outside overall overview page part particularly past people
-        per perhaps please population possibly presently previous previously prior probably produced published quite rather read really recently
-        recorded records references regarding regardless related released respectively roughly run said save saw say scene second section see seeing
-        set seven several shall short shortly should similar similarly since six small something sometimes somewhat somewhere soon specifically
-        starring starting still story subsequently summary sure table tables take taken ten thank thanks thereafter thereby therefore third though
-        three throughout thus title today together took top total toward towards traditional traditionally twelve twenty two type typical typically
-        unfortunately unless unlike until unusually upon use used using usually various vs want way well went whatever whenever whereas wherever
-        whether whichever whilst whoever whole whose within without won work works would written wrote year years yes yet
+        abstract according accordingly accounts across actual additional additionally address adverse afterwards aggregate ah almost alone along
+        alongside already also alternatively although altogether among amongst amount amounts annex annual another anyone anything apart appendix
+        around aside asset assets author average back balance barriers based basic basis became become began begin beginning behind besides best
+        better beyond born breach breaches briefly built came cash certain certificates challenges change changes chapter clearly co-founded come
+        coming commentators commercial common commonly compared compliance composed consequently considered consisting construction contact contents
+        contrary controls conversely corporate cost costs could created critics current currently dear debt deferred demand derivatives designed
+        despite details developed development different directed discovered dividends download due earlier early earnings effect effects eight either
+        else email employee employees end enterprise equity established etc even eventually ever every everybody everyone everything exact exactly
+        example examples except exhibit expenses factors failure failures fans fellow fewer figure film filmed finally financial first fiscal five
+        following follows for foreign formed former formerly found founded four frequently full furthermore gain gains gave general generally get give
+        given go good gross group hedge hello hence higher highlights historians however immediately inadequate included including income increasing
+        indeed indicate initially inside inspired instead intended interest introduced introduction issuance it's item its key known large largely
+        last late later latest leases least left legal less let liabilities licenses like likewise liquidity list little loans local located long loss
+        losses lot lower made main major make making male many may maybe meanwhile members men might mine modern money moreover mostly much municipal
+        music must mutual named namely near nearby nearly neither net never nevertheless new next nicknamed nine no nobody none nonetheless nor not
+        notable notably note notes nothing nowadays number numbers offset often oh ok okay old older one online open opened opposite originally others
+        otherwise outside overall overview page part participant participants particularly past people per percentage percentages perhaps please
+        population possibly preferred premium prepaid present presently previous previously principal prior probably proceeds produced product
+        production products property published purchases pursuant quite rather raw read really recently recorded records refer references regarding
+        regardless registrant related released report reports required research respectively returns revenue revenues reverse risk risks roughly run
+        said sale sales save saw say scene second section securities see seeing service services set seven several shall shares short shortly should
+        significant similar similarly since six small something sometimes somewhat somewhere soon specifically starring starting steps still story
+        subsequently substantially summary supplemental sure table tables take taken tax ten term terms thank thanks thereafter thereby therefore
+        third though three throughout thus title today together took top total toward towards traditional traditionally twelve twenty two type typical
+        typically unfortunately unless unlike until unusually upon use used using usually value values various vendor vendors vs want war way well
+        went whatever whenever whereas wherever whether whichever whilst whoever whole whose widespread within without women won work works would
+        written wrote year years yes yet
         """),
     "es": words_of("""
         actualmente además ahora algunas algunos allí antes así aunque cada casi cerca cierto con cuando debido desde después dicha dicho durante ella
@@ -41,20 +48,22 @@ OPENERS = {
         posteriormente primero pues según ser siempre sin sobre solo son sólo también tanto todas todo todos tras uno varios ya él
         """),
     "fr": words_of("""
-        accéder actuellement adresser afficher afin ailleurs ainsi ajouter aller alors analyser appliquer après article assez assurer attention
-        au-delà aucun aucune aujourd'hui auparavant auprès aussi autant autre autrement autres avant beaucoup bien bientôt bonjour car ceci cela celle
-        celles celui cependant certaines certains cesser cet cette ceux cf chacun chacune chapitre chaque chez choisir cinq cliquer comme communiquer
-        comprendre concernant concrètement conformément considérant consulter contacter contrairement contre contrôler créer créé créée d'abord
-        d'ailleurs d'autres d'une davantage demande demander demandes depuis derrière deux deuxièmement devant devenir différents divers donc donner
-        dont durant dès déclarer définir déposer désigner désormais détruire effacer elles encadrer encore enfin ensuite entre envers environ envoyer
-        etc excepté exemple exemples exercer faire fait faut fermer fiche fin finalement fournir garantir grâce guide généralement gérer hormis hors
-        ici identifier indiquer informer inscrire installer jamais joindre jusque leurs limiter lire lors lorsque là maintenant malgré maîtriser
-        mettre mieux modifier moins montant mot mots ni nombre non notamment notifier nul néanmoins obtenir organiser oui outre page parce parfois
-        parmi partout permettre peu peut peuvent plus plusieurs plutôt porter pourtant premier première premièrement presque principe protéger près
-        préalablement préparer prévoir puis puisque quant quatre quelque quelques quiconque rappel recueillir refuser remplir respecter règle règles
-        répondre saisir sans sauf second selon seul seule seules seuls si signaler sinon sous souvent suite suivant supprimer surtout sécuriser tandis
-        tant tel telle telles tels tenir toujours tous tout toute toutefois toutes transmettre trois trop trouver très type un utiliser vers veuillez
-        via voici voilà voir vu vérifier également établir évaluer éviter
+        accéder actuellement adresser afficher afin agir ailleurs ainsi ajouter aller alors analyser appliquer après article assez assurer attention
+        au-delà aucun aucune aujourd'hui auparavant auprès aussi autant autre autrement autres avant beaucoup bien bientôt bonjour car cas ceci cela
+        celle celles celui cependant certaines certains cesser cet cette ceux cf chacun chacune chapitre chaque chez choisir cinq cliquer comme
+        communiquer comprendre compte concernant concrètement conduite conformément connaître conseiller considérant consulter contacter contrairement
+        contre contrôler coopérer créer créé créée d'abord d'ailleurs d'autres d'une davantage demande demander demandes depuis derrière deux
+        deuxièmement devant devenir différents divers donc donner dont durant dès déclarer définir déposer désigner désormais détruire effacer elles
+        empreintes encadrer encore enfin ensuite entre envers environ envoyer etc excepté exemple exemples exercer expliquer exposer faire fait faut
+        fermer fiche fin finalement fournir garantir grâce guide généralement gérer hormis hors ici identifier indiquer informer inscrire installer
+        interne jamais joindre jusque leurs liens lignes limiter lire lors lorsque là maintenant malgré maîtriser mettre mieux modifier modèles moins
+        montant montres mot motif motifs mots nature ni nom nombre noms non notamment notifier nul néanmoins obtenir officiers organiser oui outre
+        page parce parfois parmi partout pas permettre personnels peu peut peuvent plus plusieurs plutôt porter pourtant premier première premièrement
+        presque principe protéger près préalablement préparer prévoir puis puisque quant quatre quelque quelques quiconque rappel recevoir recueillir
+        refuser remplir respecter règle règles répondre saisir sans sauf second selon service services seul seule seules seuls si signaler signes
+        sinon sous souvent suite suivant supprimer surtout sécuriser tandis tant tel telle telles tels tenir toujours tous tout toute toutefois toutes
+        traces transmettre trois trop trouver très type un utiliser vers veuillez via vie voici voilà voir vu vérifier également établir évaluer
+        éviter
         """),
     "it": words_of("""
         adesso alcune alcuni allora altre altri anche ancora anzi attualmente bisogna certo che chi ci ciascuno ciò come comunque così dopo dove due

@@ -18,7 +18,7 @@ _CONNECTORS = {
     "nl": f"{_PARTICLES};van het;den;der;ten;'t;aan den;aan de",
     "pt": f"{_PARTICLES};da;do;das;e da;e do",
 }
-_AFTERHEADS = {
+_AFTER_HEADS = {
     "de": "für;für die;für den;der;des",
     "en": "for;for the;on;and;in the;to",
     "es": "para;para la;para el;y",
@@ -95,11 +95,12 @@ def vocabulary_of(language: str | None) -> Vocabulary:
     has_list = language is not None and LANGUAGES[language].stop_words is not None
     stop_words = stop_words_of(language) if language is not None and has_list else stop_words_of(FALLBACK) | shared_stop_words()
     openers = OPENERS.get(language or FALLBACK, frozenset[str]())
+    foreign = shared_stop_words().union(*(OPENERS.values() if language is None else ()))
     return Vocabulary(
         language=language,
         stop_words=stop_words,
-        openers=stop_words | openers,
+        openers=stop_words | openers | foreign,
         cut=(stop_words | (ENGLISH_FUNCTION_WORDS if known == FALLBACK else openers)) - BEGIN_NAMES_TOO,
         connectors=frozenset(_spaced(_CONNECTORS[known])) | {" & ", "- "},
-        after_heads=frozenset(_spaced(_AFTERHEADS[known])),
+        after_heads=frozenset(_spaced(_AFTER_HEADS[known])),
     )

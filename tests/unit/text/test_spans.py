@@ -102,6 +102,11 @@ def test_where_a_name_begins_and_ends(text: str, found: list[str]):
         ("fr", "M. Dupont de la CNIL a vu Jean d'Alembert. Inscrire votre fichier. Qu'Apple vende.", ["Dupont", "CNIL", "Jean d'Alembert", "Apple"]),
         ("de", "Die Bundesregierung hat in Berlin mit Angela Merkel über die Deutsche Bank gesprochen.", ["Berlin", "Angela Merkel", "Deutsche Bank"]),
         ("de", "Das Büro des Bundeskanzlers Olaf Scholz. Wasser durch Verarbeitung. Der Minister Müller und SAP.", ["Olaf Scholz", "Müller", "SAP"]),
+        (
+            "de",
+            "Die Volkswagen AG mit Sitz in Wolfsburg hat 675 Mitarbeiter. Er studierte in Göttingen Rechtswissenschaften.",
+            ["Volkswagen AG", "Wolfsburg", "Göttingen"],
+        ),
         ("es", "El presidente Pere Aragonès visitó Los Ángeles y el Banco de España.", ["Pere Aragonès", "Los Ángeles", "Banco de España"]),
         ("it", "Ieri Leonardo da Vinci parlò della Banca d'Italia e dell'Oréal.", ["Ieri Leonardo da Vinci", "Banca d'Italia", "Oréal"]),
         ("pt", "Depois Vasco da Gama foi à Universidade de São Paulo.", ["Vasco da Gama", "Universidade de São Paulo"]),
@@ -125,6 +130,8 @@ def test_names_of_other_languages(language: str, text: str, found: list[str]):
             "T3 2022",
             "1. Juli 2023",
             "1 de julio de 2023",
+            "14 november 1907",
+            "9 сентября 1828",
             "third quarter of fiscal 2022",
             "Sept. 30, 2022",
         ),
@@ -153,7 +160,7 @@ def test_identifiers(identifier: str):
 
 
 def test_the_cells_of_a_table_row_stay_apart():
-    assert kinds("Products 60,584 63,355 Services 21,213")[:3] == [("Products", "name"), ("60,584", "number"), ("63,355", "number")]
+    assert kinds("iPhone 60,584 63,355 Services 21,213")[:3] == [("iPhone", "name"), ("60,584", "number"), ("63,355", "number")]
     assert kinds("Operating Income 2023 2022") == [("Operating Income", "name"), ("2023", "date"), ("2022", "date")]
 
 
