@@ -46,7 +46,7 @@ def near_question_words(
     for chunk, text in passages.items() if total else ():
         for name in graph.gazetteer.find(name_words(text)):
             around = {*stems[chunk][max(0, name.first - window) : name.first], *stems[chunk][name.last : name.last + window]}
-            share = sum(weights[stem] for stem in around & asked) / total
+            share = sum(weight for stem, weight in weights.items() if stem in around) / total
             for entity in graph.entities_of(name.key):
                 if share and entity not in own:
                     nearest[entity] = max(nearest.get(entity, 0.0), share)
