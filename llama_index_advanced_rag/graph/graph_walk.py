@@ -46,11 +46,13 @@ class GraphWalk:
         graph: the graph.
         walk: its edges, chunks first, then entities.
         chunks_of: (n_entities, n_chunks) which chunks name an entity, of those that may be walked through.
+        allowed: (n_chunks,) the chunks that may be walked through; None = all.
     """
 
     graph: EntityGraph
     walk: WalkMatrix
     chunks_of: "csr_array"
+    allowed: Mask | None = None
 
     @classmethod
     def of(cls, graph: EntityGraph, *, weights: EdgeWeights = EDGE_WEIGHTS, allowed: Mask | None = None) -> "GraphWalk":
@@ -70,7 +72,7 @@ class GraphWalk:
             mentions, own = (kept @ mentions).tocsr(), (kept @ own).tocsr()
             mentions.eliminate_zeros()
         adjacency = walk_adjacency(mentions, own, fact_counts(graph, allowed), graph.aliases, weights)
-        return cls(graph, WalkMatrix.of(adjacency), mentions.T.tocsr())
+        return cls(graph, WalkMatrix.of(adjacency), mentions.T.tocsr(), allowed)
 
     def reach(self, entities: Mapping[int, float], passages: Sequence[int] = (), *, prior_share: float = PRIOR_SHARE, damping: float = DAMPING) -> Reached:
         """What is near to entities and passages.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
-from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached
+from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Mask, Reached
 from llama_index_advanced_rag.graph.records import Relation
 from llama_index_advanced_rag.graph.verbalize import Step, path_sentence
 from llama_index_advanced_rag.ranking.walk_paths import strongest_chain
@@ -57,7 +57,7 @@ def walk_path(walk: GraphWalk, reached: Reached, chunk: int, *, damping: float) 
             continue
         entity = node - graph.n_chunks
         if last is not None:
-            fact = fact_between(graph, last, entity)
+            fact = fact_between(graph, last, entity, allowed=walk.allowed)
             steps.append(Step(graph.names[last], graph.names[entity], fact, None if between is None else chunk_title(graph, between)))
         last, between = entity, None
     if last is not None:
@@ -78,10 +78,11 @@ def _told_by(graph: EntityGraph, chunk: int, entity: int, before: Sequence[int])
     return []
 
 
-def fact_between(graph: EntityGraph, one: int, other: int) -> Relation | None:
-    """A fact that relates two entities, in either direction; of several the first."""
+def fact_between(graph: EntityGraph, one: int, other: int, *, allowed: Mask | None = None) -> Relation | None:
+    """A fact that relates two entities, in either direction; of several the first. What is said only where it is not `allowed` is not told."""
     facts = graph.facts
-    found = np.flatnonzero(((facts.subjects == one) & (facts.objects == other)) | ((facts.subjects == other) & (facts.objects == one)))
+    related = ((facts.subjects == one) & (facts.objects == other)) | ((facts.subjects == other) & (facts.objects == one))
+    found = np.flatnonzero(related if allowed is None else related & allowed[facts.chunks])
     return facts.relations[int(found[0])] if len(found) else None
 
 

@@ -89,6 +89,8 @@ class GraphSearch:
             options: the numbers.
             filters: what may be walked through.
         """
+        if not query.strip():
+            return None
         walk = self._walks.walk(filters)
         graph = walk.graph
         entities = [entity for entity in graph.link(query) if _is_named(walk, entity)]
@@ -98,7 +100,7 @@ class GraphSearch:
                 seeds[entity] = seeds.get(entity, 0.0) + weight * share
         if not sum(seeds.values()):
             return None
-        places = [place for place in map(graph.place_of_chunk.get, found[: options.prior_top_n]) if place is not None]
+        places = [place for place in map(graph.place_of_chunk.get, found[: options.prior_top_n]) if place is not None and _is_allowed(walk, place)]
         reached = walk.reach(seeds, places, prior_share=options.prior_share, damping=options.damping)
         return Walked(walk, reached, options.damping, query)
 
@@ -109,6 +111,7 @@ class GraphSearch:
             return {}
         vector = None if self._vectors is None else self._vectors.query_vector(query)
         scores = self._fact_index(graph).scores(query, vector)
+        scores = scores if walk.allowed is None else np.where(walk.allowed[graph.facts.chunks], scores, 0.0)
         ends: dict[int, float] = {}
         for fact in np.argsort(-scores, kind="stable").tolist()[:top_facts]:
             for entity in (int(graph.facts.subjects[fact]), int(graph.facts.objects[fact])):
@@ -139,6 +142,10 @@ def _is_named(walk: GraphWalk, entity: int) -> bool:
     """Whether the walk can begin at an entity: a chunk that may be walked through names it, or a fact does."""
     chunks_of: Any = walk.chunks_of
     return bool(chunks_of.indptr[entity + 1] > chunks_of.indptr[entity]) or walk.walk.degrees[walk.graph.n_chunks + entity] > 0
+
+
+def _is_allowed(walk: GraphWalk, chunk: int) -> bool:
+    return walk.allowed is None or bool(walk.allowed[chunk])
 
 
 def _normalized(weights: Mapping[int, float]) -> dict[int, float]:

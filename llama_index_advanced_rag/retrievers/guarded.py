@@ -8,12 +8,13 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from typing_extensions import Self
 
-from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag._concurrency import in_thread, never_awaits
 from llama_index_advanced_rag.ranking.fusion import concatenate_guarded
 from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import named
-from llama_index_advanced_rag.retrievers.errands import is_empty
+from llama_index_advanced_rag.retrievers.errands import both, is_empty
 from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of
+from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.trace import Evidence, current_trace
 
 
@@ -80,25 +81,35 @@ class GuardedRetriever(TracedRetriever):
     def _child(self) -> BaseRetriever:
         if not isinstance(self._retriever, TracedRetriever):
             return self._retriever
-        return self._retriever.with_top_k(max(self._retriever_top_n, self.similarity_top_k)).with_filters(self.filters)
+        top_n, filters = max(self._retriever_top_n, self.similarity_top_k), both(self._retriever.filters, self.filters)
+        return self._retriever.with_top_k(top_n).with_filters(filters)
+
+    def _ask(self, query_bundle: QueryBundle) -> list[str]:
+        """The node ids that the retriever finds, best first, each once."""
+        child = self._child()
+        if isinstance(child, TracedRetriever):
+            return _each_once(child.retrieve_ids(query_bundle))
+        return self._matching(child.retrieve(query_bundle))
+
+    async def _aask(self, query_bundle: QueryBundle) -> list[str]:
+        child = self._child()
+        if isinstance(child, TracedRetriever):
+            return _each_once(await child.aretrieve_ids(query_bundle))
+        blocks = never_awaits(type(child)._aretrieve)  # noqa: SLF001
+        return self._matching(await (in_thread(child.retrieve, query_bundle) if blocks else child.aretrieve(query_bundle)))
+
+    def _matching(self, hits: Sequence[NodeWithScore]) -> list[str]:
+        """Of the nodes of somebody else's retriever, which knows nothing of our filters, those that match."""
+        return list(dict.fromkeys(hit.node.node_id for hit in hits if metadata_matches(filterable_metadata(hit.node), self.filters)))
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if is_empty(query_bundle):
-            return []
-        child = self._child()
-        found = child.retrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(child.retrieve(query_bundle))
-        return self._merged(query_bundle, found)
+        return [] if is_empty(query_bundle) else self._merged(query_bundle, self._ask(query_bundle))
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if is_empty(query_bundle):
-            return []
-        child = self._child()
-        found = await child.aretrieve_ids(query_bundle) if isinstance(child, TracedRetriever) else _ids(await child.aretrieve(query_bundle))
-        return await in_thread(self._merged, query_bundle, found)
+        return [] if is_empty(query_bundle) else await in_thread(self._merged, query_bundle, await self._aask(query_bundle))
 
-    def _merged(self, query_bundle: QueryBundle, found: ScoredIds) -> list[NodeWithScore]:
+    def _merged(self, query_bundle: QueryBundle, given: Sequence[str]) -> list[NodeWithScore]:
         """The final list, from what the retriever found."""
-        given = [node_id for node_id, _ in found]
         own = self._own(query_bundle, given)
         nodes = self._nodes.get_nodes(self._order(own, given))
         hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
@@ -124,8 +135,7 @@ class GuardedRetriever(TracedRetriever):
         """
         variants = [self.with_parameters(**setting) for setting in settings]
         bundle, widest = QueryBundle(query), max(variants, key=lambda variant: variant._retriever_top_n, default=self)  # noqa: SLF001 - of the same class
-        child = widest._child()  # noqa: SLF001
-        given = [node_id for node_id, _ in (child.retrieve_ids(bundle) if isinstance(child, TracedRetriever) else _ids(child.retrieve(bundle)))]
+        given = widest._ask(bundle)  # noqa: SLF001
         orders = [variant._order(variant._own(own_bundle(bundle), given), given) for variant in variants]  # noqa: SLF001
         ids = list(dict.fromkeys(node_id for order in orders for node_id in order))
         names = {node.node_id: frozenset({node.node_id, node.ref_doc_id or node.node_id}) for node in self._nodes.get_nodes(ids)}
@@ -136,7 +146,7 @@ class GuardedRetriever(TracedRetriever):
         if trace is None:
             return
         name = self._retriever.stage if isinstance(self._retriever, TracedRetriever) else type(self._retriever).__name__
-        ranks = {node_id: rank for rank, node_id in reversed([*enumerate(given, start=1)])}
+        ranks = {node_id: rank for rank, node_id in enumerate(given, start=1)}
         for rank, hit in enumerate(hits, start=1):
             why, details = ("", {}) if own is None else own.story(hit.node_id)
             beside = f"{name} #{ranks[hit.node_id]}" if hit.node_id in ranks else ""
@@ -146,5 +156,5 @@ class GuardedRetriever(TracedRetriever):
         return f"{type(self).__name__}({self._retriever!r}, similarity_top_k={self.similarity_top_k})"
 
 
-def _ids(hits: Sequence[NodeWithScore]) -> ScoredIds:
-    return [(hit.node.node_id, 0.0 if hit.score is None else hit.score) for hit in hits]
+def _each_once(found: ScoredIds) -> list[str]:
+    return list(dict.fromkeys(node_id for node_id, _ in found))
