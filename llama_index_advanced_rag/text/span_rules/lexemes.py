@@ -39,7 +39,8 @@ _FIGURE = re.compile(
     (?P<date>{IN_FIGURES}|{DAY_FIRST}|{YEAR_AND_QUARTER})
   | (?P<number>[$€£¥][ \u00a0]?{_FIGURES}(?:[ \u00a0\u202f-]?(?![$£¥]){_UNIT}){{0,2}}
       | (?:{_FIGURES}|\d{{1,3}}(?:[ ]\d{{3}}){{1,6}}(?:,\d{{1,6}})?)(?:[ \u00a0\u202f-]?{_UNIT}){{1,2}})
-  | (?P<code>\d{{1,6}}(?:st|nd|rd|th|ª|º)(?!\w)|\d{{1,24}}(?:[-‐‑]\d{{0,24}})?[{CAPITAL}]{LETTER}*(?:[-‐‑]{LETTER}+)*)
+  | (?P<code>\d{{1,6}}(?:st|nd|rd|th|ª|º)(?!\w)
+      | (?:\d{{1,24}}[-‐‑]\d{{0,24}}[{CAPITAL}]{LETTER}*|\d[{CAPITAL}]{LETTER}*|\d{{2,24}}[{CAPITAL}][{CAPITAL}\d]*(?!{LETTER}))(?:[-‐‑]{LETTER}+)*)
   | (?P<year>(?:1\d|20)\d\d(?:[-–](?:(?:1\d|20)\d\d|\d\d)|s)?(?![\w%]|[.,:/-]\d))
   | (?P<figure>{_FIGURES}(?!\w))
     """,

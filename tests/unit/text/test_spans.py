@@ -78,6 +78,7 @@ def test_names_within_a_sentence(name: str):
         ("US policy for us", ["US"]),
         ("On Monday in March we met", []),
         ("See Note 9 of Part II.", []),
+        ("the rule no. 40See also and 20Minutes", []),
         ("Davy Jones of The Monkees sang.", ["Davy Jones", "Monkees"]),
         ("Lester Smith and Tim Brown", ["Lester Smith", "Tim Brown"]),
         ("University\nof Copenhagen", ["University", "Copenhagen"]),
