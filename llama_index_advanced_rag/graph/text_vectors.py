@@ -50,11 +50,14 @@ class TextVectors:
     def query_vector(self, query: str) -> list[float]:
         """The embedding of a question; the last ones are kept, as several parts of a search ask for the same."""
         with self._lock:
-            if query not in self._queries:
-                while len(self._queries) >= _KEPT_QUERIES:
+            known = self._queries.get(query)
+        if known is None:
+            known = self._embed_model.get_query_embedding(query)  # without the lock: other questions are embedded meanwhile
+            with self._lock:
+                self._queries[query] = known
+                while len(self._queries) > _KEPT_QUERIES:
                     del self._queries[next(iter(self._queries))]
-                self._queries[query] = self._embed_model.get_query_embedding(query)
-            return self._queries[query]
+        return known
 
     def similarities(self, texts: Sequence[str], query_vector: Sequence[float]) -> NDArray[np.float64]:
         """(n,) cosines of texts and a question, -1 to 1; texts not yet known are embedded now."""
