@@ -76,10 +76,10 @@ def _cased_spans(text: str, language: str | None) -> Iterator[Span]:
 
 def _first_come(preferred: list[Span], others: list[Span]) -> list[Span]:
     """Both lists in order; of two spans that overlap the preferred one, or the one that begins first."""
-    kept: list[Span] = []
-    for rank, span in sorted([(0, span) for span in preferred] + [(1, span) for span in others], key=lambda item: (item[1].start, item[0])):
-        while rank == 0 and kept and kept[-1].end > span.start and kept[-1] in others:
+    kept: list[tuple[bool, Span]] = []
+    for is_other, span in sorted([(False, span) for span in preferred] + [(True, span) for span in others], key=lambda item: (item[1].start, item[0])):
+        while not is_other and kept and kept[-1][1].end > span.start and kept[-1][0]:
             kept.pop()
-        if not kept or kept[-1].end <= span.start:
-            kept.append(span)
-    return kept
+        if not kept or kept[-1][1].end <= span.start:
+            kept.append((is_other, span))
+    return [span for _, span in kept]

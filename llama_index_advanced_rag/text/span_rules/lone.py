@@ -12,6 +12,8 @@ _ENDS = frozenset(".!?:;…。\n\r\f\u2028\u2029")
 _MOST_BEFORE_OPENING = 12
 _NEARBY = 2_000
 _SHORTEST_COMMON = 4
+_MOST_TRIES = 4
+_WORD_END = re.compile(r"s?(?![\w@]|[.-]\w)")
 _ROMAN = re.compile(r"[IVX]+")
 _CONTRACTION = re.compile(r"(\w{1,20})['’][a-z]+")
 REFERENCES = words_of("""
@@ -19,12 +21,15 @@ REFERENCES = words_of("""
     """)
 """Words that stand before the number of a place in a document."""
 
+_CALENDAR = CALENDAR_WORDS.union(f"{word}s" for word in CALENDAR_WORDS) - words_of("augustus mars jan mei")  # which are names as well
+_NAMES = words_of("clement constable venable siegfried winifred wilfred manfred mildred trinity")
 _COMMON = {
     "en": re.compile(
-        r"[A-Z][a-z]+(?:[^\W_]{2}ing|[^\Wmr_]ed|[ts]ions?|ments?|ness|ivity|ility|ality|ities|isms?|able|ible|eful|less|ous|ical|tive|ology|ships?|[tsx]ures|(?:[tns]al|ri|si|ti|u|b|p|cal)ly)"
+        r"[A-Z][a-z]+(?:[^\Wmr_]ed|[ts]ions?|ments?|ness|ivity|ility|ality|ities|isms?|able|ible|eful|less|ous|ical|tive|ology|ships?"
+        r"|[dtsx]ures|(?:[tns]al|ri|si|ti|u|b|p|cal)ly)"
     ),
     "es": re.compile(r"\w{3,}(?:[cs]i[oó]n|[cs]iones|mientos?|idad|idades|mente|ando|iendo|ismo|ió|aron|ieron)"),
-    "fr": re.compile(r"\w{3,}(?:[tsx]ions?|ments?|ités?|ismes?|antes?|ants?|ez|ables?|[^\W_]é|[^\W_]ées?|és)"),
+    "fr": re.compile(r"\w{3,}(?:[tsx]ions?|ements?|amments?|ités?|ismes?|antes|ants|ables|ées?|és)"),
     "it": re.compile(r"\w{3,}(?:[sz]ion[ei]|ment[oi]|ità|mente|ando|endo|ismo|arono|irono)"),
     "nl": re.compile(r"\w{3,}(?:ingen|heid|heden|aties?|ende|isme|lijke?)"),
     "pt": re.compile(r"\w{3,}(?:[çs]ão|[çs]ões|mentos?|idade|idades|mente|ando|endo|ismo|aram|iram|eceu)"),
@@ -34,7 +39,7 @@ _NUMBERED = re.compile(
     r"\.?[ \u00a0](?:\d+[a-z]?|[ivx]+)",
     re.IGNORECASE,
 )
-_FRENCH_VERB = re.compile(r"\w{2,}(?:er|ir|re)[ \u00a0](?:votre|vos|une?|les|des|l['’]|ses|leurs?|ces|cette|aux|d['’]|à|sur|si|que|pas)\b")
+_FRENCH_VERB = re.compile(r"\w{2,}(?:er|ir|re|ez)[ \u00a0](?:votre|vos|une?|les|des|ses|leurs?|ces|cette|aux|à|sur|si|que|pas|l['’]|d['’])(?!\w{0,2}[A-Z])")
 
 
 def opens_sentence(text: str, start: int) -> bool:
@@ -71,7 +76,7 @@ def names_nothing(text: str, start: int, end: int, vocabulary: Vocabulary) -> bo
     """
     word = text[start:end]
     lower = word.lower()
-    if len(word) == 1 or _ROMAN.fullmatch(word) or lower in CALENDAR_WORDS or lower.removesuffix("s") in CALENDAR_WORDS or lower in REFERENCES:
+    if len(word) == 1 or _ROMAN.fullmatch(word) or lower in _CALENDAR or lower in REFERENCES:
         return True
     contraction = _CONTRACTION.fullmatch(word)
     if contraction is not None and contraction[1].lower() in vocabulary.stop_words:
@@ -87,7 +92,7 @@ def _is_common(text: str, start: int, end: int, vocabulary: Vocabulary) -> bool:
     """Whether the first word of a sentence has the ending of a common word, or stands in lower case nearby."""
     word = text[start:end]
     common = _COMMON.get(vocabulary.language or FALLBACK)
-    if common is not None and common.fullmatch(word) is not None:
+    if common is not None and common.fullmatch(word) is not None and word.lower() not in _NAMES:
         return True
     if vocabulary.language == "fr" and _FRENCH_VERB.match(text, start, end + 10) is not None:
         return True
@@ -95,8 +100,12 @@ def _is_common(text: str, start: int, end: int, vocabulary: Vocabulary) -> bool:
 
 
 def _stands_nearby(text: str, lower: str, start: int) -> bool:
+    """Whether a word stands in lower case near a place, on its own or in the plural, and not in an address (`apple.com`)."""
     position = text.find(lower, max(0, start - _NEARBY), start + _NEARBY)
-    if position < 0:
-        return False
-    end = position + len(lower)
-    return not (text[position - 1 : position].isalnum() or (text[end : end + 1].isalpha() and text[end : end + 1] != "s"))
+    for _ in range(_MOST_TRIES):
+        if position < 0:
+            return False
+        if text[position - 1 : position].isspace() and _WORD_END.match(text, position + len(lower)) is not None:
+            return True
+        position = text.find(lower, position + 1, start + _NEARBY)
+    return False

@@ -13,33 +13,39 @@ OPENERS = {
         zunächst zurzeit zusammen zusätzlich zwar zwischen überall übrigens
         """),
     "en": words_of("""
-        abstract according accordingly accounts across actual additional additionally address adverse afterwards aggregate ah almost alone along
-        alongside already also alternatively although altogether among amongst amount amounts annex annual another anyone anything apart appendix
-        around aside asset assets author average back balance barriers based basic basis became become began begin beginning behind besides best
-        better beyond born breach breaches briefly built came cash certain certificates challenges change changes chapter clearly co-founded come
-        coming commentators commercial common commonly compared compliance composed consequently considered consisting construction contact contents
-        contrary controls conversely corporate cost costs could created critics current currently dear debt deferred demand derivatives designed
-        despite details developed development different directed discovered dividends download due earlier early earnings effect effects eight either
-        else email employee employees end enterprise equity established etc even eventually ever every everybody everyone everything exact exactly
-        example examples except exhibit expenses factors failure failures fans fellow fewer figure film filmed finally financial first fiscal five
-        following follows for foreign formed former formerly found founded four frequently full furthermore gain gains gave general generally get give
-        given go good gross group hedge hello hence higher highlights historians however immediately inadequate included including income increasing
-        indeed indicate initially inside inspired instead intended interest introduced introduction issuance it's item its key known large largely
-        last late later latest leases least left legal less let liabilities licenses like likewise liquidity list little loans local located long loss
-        losses lot lower made main major make making male many may maybe meanwhile members men might mine modern money moreover mostly much municipal
-        music must mutual named namely near nearby nearly neither net never nevertheless new next nicknamed nine no nobody none nonetheless nor not
-        notable notably note notes nothing nowadays number numbers offset often oh ok okay old older one online open opened opposite originally others
-        otherwise outside overall overview page part participant participants particularly past people per percentage percentages perhaps please
-        population possibly preferred premium prepaid present presently previous previously principal prior probably proceeds produced product
-        production products property published purchases pursuant quite rather raw read really recently recorded records refer references regarding
-        regardless registrant related released report reports required research respectively returns revenue revenues reverse risk risks roughly run
-        said sale sales save saw say scene second section securities see seeing service services set seven several shall shares short shortly should
-        significant similar similarly since six small something sometimes somewhat somewhere soon specifically starring starting steps still story
-        subsequently substantially summary supplemental sure table tables take taken tax ten term terms thank thanks thereafter thereby therefore
-        third though three throughout thus title today together took top total toward towards traditional traditionally twelve twenty two type typical
-        typically unfortunately unless unlike until unusually upon use used using usually value values various vendor vendors vs want war way well
-        went whatever whenever whereas wherever whether whichever whilst whoever whole whose widespread within without women won work works would
-        written wrote year years yes yet
+        abstract according accordingly accounting accounts across actual additional additionally address adverse afterwards aggregate ah almost alone
+        along alongside already also alternatively although altogether among amongst amount amounts annex annual another anyone anything apart
+        appendix around aside asset assets assuming author average back balance barriers based basic basis became become began begin beginning behind
+        being besides best better beyond born breach breaches briefly building built calculating came cash certain certificates challenges change
+        changes changing chapter clearly co-founded come coming commentators commercial common commonly compared comparing competing compliance
+        composed consequently considered considering consisting construction contact containing contents continuing contrary controls conversely
+        corporate cost costs could created creating critics current currently dear debt decreasing deferred demand depending derivatives describing
+        designed despite details determining developed developing development different directed discovered dividends download due earlier early
+        earnings effect effects eight either else email employee employees end enterprise equity established etc even eventually ever every everybody
+        everyone everything exact exactly example examples except excluding exhibit existing expanding expenses factors failure failures falling fans
+        fellow fewer figure film filmed finally financial financing finding first fiscal five focusing following follows for foreign formed former
+        formerly forming found founded four frequently full funding furthermore gain gains gaming gave general generally get getting give given giving
+        go going good gross group growing having hedge hedging hello helping hence higher highlights historians holding however immediately improving
+        inadequate included including income increasing indeed indicate initially inside inspired instead intended interest introduced introduction
+        issuance it's item its joining keeping key knowing known large largely last late later latest leading leases least leaving left legal less let
+        liabilities licenses like likewise liquidity list little living loans local located long looking loss losses lot lower made main maintaining
+        major make making male manufacturing many marketing may maybe meaning meanwhile meeting members men mention might mine modern money moreover
+        mostly moving much municipal music must mutual named namely near nearby nearly neither net never nevertheless new next nicknamed nine no
+        nobody none nonetheless nor not notable notably note notes nothing nowadays number numbers offering offset often oh ok okay old older one
+        online open opened opening operating opposite originally others otherwise outside overall overview owing page part participant participants
+        particularly past paying people per percentage percentages performing perhaps planning playing please population possibly preferred premium
+        prepaid present presently previous previously pricing principal prior probably proceeds processing produced producing product production
+        products property providing published purchases pursuant putting quite rather raw read really receiving recently recorded recording records
+        reducing refer references referring regarding regardless registrant related released releasing remaining replacing report reporting reports
+        representing required research respectively returning returns revenue revenues reverse rising risk risks roughly run running said sale sales
+        save saw say scene second section securities see seeing seeking selling service services serving set setting seven several shall shares short
+        shortly should showing significant similar similarly since six small something sometimes somewhat somewhere soon spanning speaking
+        specifically starring starting stating steps still story subsequently substantially summary supplemental supporting sure table tables take
+        taken taking tax ten term terms testing thank thanks thereafter thereby therefore third though three throughout thus title today together took
+        top total toward towards trading traditional traditionally training trying turning twelve twenty two type typical typically understanding
+        unfortunately unless unlike until unusually upcoming upon use used using usually value values various vendor vendors vesting vs waiting want
+        war way well went whatever whenever whereas wherever whether whichever whilst whoever whole whose widespread winning within without women won
+        work working works would writing written wrote year years yes yet
         """),
     "es": words_of("""
         actualmente además ahora algunas algunos allí antes así aunque cada casi cerca cierto con cuando debido desde después dicha dicho durante ella

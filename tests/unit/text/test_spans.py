@@ -84,11 +84,38 @@ def test_names_within_a_sentence(name: str):
         ("University\nof Copenhagen", ["University", "Copenhagen"]),
         ('"Big Apple" Inc', ["Big Apple", "Inc"]),
         ("Server sales grew, as server prices did.", []),
+        ("Apple tells more on www.apple.com and at it@apple.com.", ["Apple"]),
         ("RISK FACTORS AND THINGS THAT ONE SHOULD KNOW BEFORE BUYING SHARES", []),
     ],
 )
 def test_where_a_name_begins_and_ends(text: str, found: list[str]):
     assert names(text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "name"),
+    [
+        *(
+            ("en", name)
+            for name in ("Claude", "Boeing", "Beijing", "Mohammed", "Italy", "Kelly", "Trinity", "Florence", "Clement", "Kipling", "Augustus", "Mars")
+        ),
+        *(("fr", name) for name in ("André", "Chloé", "Martinez", "Clément", "Brabant", "Poincaré", "Xavier", "Pierre", "Alexandre")),
+    ],
+)
+def test_a_name_may_begin_a_sentence(language: str, name: str):
+    assert names(f"{name} est, was, there.", language) == [name]
+
+
+@pytest.mark.parametrize(
+    ("language", "word"),
+    [
+        *(("en", word) for word in ("Determining", "Founded", "Originally", "Management", "Procedures", "Despite", "First", "Long-term")),
+        *(("fr", word) for word in ("Actuellement", "Traitement", "Consultée", "Vérifier", "Selon", "Sécurité", "Malgré")),
+        *(("es", word) for word in ("Actualmente", "Recibió", "Según")),
+    ],
+)
+def test_a_common_word_that_begins_a_sentence_is_no_name(language: str, word: str):
+    assert names(f"So it was. {word} so it is.", language) == []
 
 
 @pytest.mark.parametrize(
@@ -245,6 +272,7 @@ SENTENCE = "In 2018 the University of Copenhagen paid $2.5 million to Boritzer's
             "A-" * 500_000,
             "A'" * 500_000,
             "a.@" * 300_000,
+            "Jane.Doe@acme.com, " * 20_000,
             "a+" * 500_000 + "@b",
         ),
         *(
