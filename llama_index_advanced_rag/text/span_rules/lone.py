@@ -7,12 +7,13 @@ from llama_index_advanced_rag.text.span_rules.calendar import CALENDAR_WORDS
 from llama_index_advanced_rag.text.span_rules.vocabulary import Vocabulary
 from llama_index_advanced_rag.text.span_rules.word_list import words_of
 
-_OPENING = frozenset(" \t\u00a0\u202f\"'“”«‹([{¿¡*•·–—-#|>`‘’")
+_OPENING = frozenset(" \t\u00a0\u202f\u200b\ufeff\"'“”«‹([{¿¡*•·–—-#|>`‘’")
 _ENDS = frozenset(".!?:;…。\n\r\f\u2028\u2029")
 _MOST_BEFORE_OPENING = 12
 _NEARBY = 2_000
 _SHORTEST_COMMON = 4
 _MOST_TRIES = 4
+_FURTHER = 10
 _WORD_END = re.compile(r"s?(?![\w@]|[.-]\w)")
 _ROMAN = re.compile(r"[IVX]+")
 _CONTRACTION = re.compile(r"(\w{1,20})['’][a-z]+")
@@ -39,7 +40,10 @@ _NUMBERED = re.compile(
     r"\.?[ \u00a0](?:\d+[a-z]?|[ivx]+)",
     re.IGNORECASE,
 )
-_FRENCH_VERB = re.compile(r"\w{2,}(?:er|ir|re|ez)[ \u00a0](?:votre|vos|une?|les|des|ses|leurs?|ces|cette|aux|à|sur|si|que|pas|l['’]|d['’])(?!\w{0,2}[A-Z])")
+_FRENCH_VERB = re.compile(
+    r"\w{2,}(?:er|ir|re)[ \u00a0](?:votre|vos|une?|les|des|ses|leurs?|ces|cette|aux|à|sur|si|que|pas|l['’]|d['’])(?!\w{0,2}[A-Z])"
+    r"|\w{2,}ez[ \u00a0](?!(?:a|avait|dit|est|et|fut|ne|n['’]|qui|se|s['’]|sera|va|était)(?!\w))[a-zà-ÿ]"
+)
 
 
 def opens_sentence(text: str, start: int) -> bool:
@@ -94,7 +98,7 @@ def _is_common(text: str, start: int, end: int, vocabulary: Vocabulary) -> bool:
     common = _COMMON.get(vocabulary.language or FALLBACK)
     if common is not None and common.fullmatch(word) is not None and word.lower() not in _NAMES:
         return True
-    if vocabulary.language == "fr" and _FRENCH_VERB.match(text, start, end + 10) is not None:
+    if vocabulary.language == "fr" and _FRENCH_VERB.match(text, start, end + _FURTHER) is not None:
         return True
     return len(word) >= _SHORTEST_COMMON and _stands_nearby(text, word.lower(), start)
 
