@@ -40,16 +40,31 @@ class EdgeWeights(NamedTuple):
 
 
 def leading_entities(mentions: "csr_array", facts: "csr_array", aliases: "csr_array") -> NDArray[np.bool_]:
-    """The entities that lead somewhere: named in two passages at least, or related to another. A walk to the others could only come back.
+    """The entities that lead somewhere: named in two passages at least, or related to one that their passage does not name.
+
+    A walk to the others could only come back, or go where it could have gone without them.
 
     Args:
         mentions: (n_passages, n_entities) how often a passage names an entity.
         facts: (n_entities, n_entities) number of facts between two, symmetric.
         aliases: (n_entities, n_entities) how alike two are, symmetric.
+
+    Example:
+        >>> from scipy.sparse import csr_array
+        >>> facts = csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+        >>> leading_entities(csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), facts, csr_array((3, 3))).tolist()
+        [False, True, True]
     """
     graph: Any = mentions
-    named = np.bincount(graph.indices, minlength=graph.shape[1]) > 1
-    return named | (_row_counts(facts) > 0) | (_row_counts(aliases) > 0)
+    related: Any = (facts + aliases).tocoo()
+    named = np.bincount(graph.indices, minlength=graph.shape[1])
+    only_passage = np.full(graph.shape[1], -1, dtype=np.int64)
+    only_passage[graph.indices] = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    pairs = np.repeat(np.arange(graph.shape[0], dtype=np.int64), np.diff(graph.indptr)) * graph.shape[1] + graph.indices
+    beside = np.isin(only_passage[related.row] * graph.shape[1] + related.col, pairs)
+    leads = named > 1
+    leads[related.row[~beside]] = True
+    return leads
 
 
 def walk_adjacency(mentions: "csr_array", own: "csr_array", facts: "csr_array", aliases: "csr_array", weights: EdgeWeights) -> "csr_array":
@@ -115,6 +130,3 @@ def restart(walk: WalkMatrix, n_passages: int, chunks_of: "csr_array", *, entiti
         amounts += [share / max(1, len(passages))] * len(passages)
     return np.array(nodes, dtype=np.int64), np.array(amounts, dtype=np.float64)
 
-
-def _row_counts(matrix: Any) -> NDArray[np.int64]:
-    return np.diff(matrix.indptr)
