@@ -58,7 +58,7 @@ def vote(naming: "csr_array", voters: NDArray[np.int64], scores: Floats, *, n_vo
     ones = np.ones(len(chosen.data))
     rows = np.repeat(np.arange(len(voters)), np.diff(chosen.indptr))
     counts = np.bincount(chosen.indices, ones, minlength=graph.shape[1])
-    sums = np.bincount(chosen.indices, scores[rows], minlength=graph.shape[1])
+    sums = np.bincount(chosen.indices, scores[rows], minlength=graph.shape[1]).astype(np.float64)  # of nothing it counts in whole numbers
     return share_weight * counts / max(1, n_votes) + (1 - share_weight) * np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
 
