@@ -1,7 +1,7 @@
 """Every component of the package passes the contract suite that anybody can run on theirs."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,12 @@ from llama_index_advanced_rag import (
     LexicalRetriever,
     LostInTheMiddleReorder,
 )
+from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParser
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, RetrievalMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
+from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
@@ -156,6 +159,41 @@ def anchors_without_embeddings(nodes: list[BaseNode], model: BaseEmbedding, **op
     return AnchorRetriever.from_defaults(nodes=nodes, **options)
 
 
+NAMED = [
+    ("en", "Knott is a fell in the Lake District, near the forest."),
+    ("fr", "La forêt de Sherwood est en Angleterre, loin du Lake District."),
+    ("en", "Wainwright climbed Knott and lived in Kendal."),
+    ("fr", "Kendal est une ville d'Angleterre où vit un renard."),
+    ("en", "The fox lives in the forest."),
+    ("fr", "Le renard vit dans la forêt."),
+]
+TRIPLES = {"node-0": [("Knott", "is in", "Lake District")], "node-2": [("Wainwright", "lived in", "Kendal")], "node-3": [("Kendal", "est en", "Angleterre")]}
+NAMED_QUERIES = ["Which fox lives near Knott?", "Où est la forêt de Kendal ?", "zzz unknown words"]
+
+
+def named() -> list[TextNode]:
+    """Nodes that name the same things."""
+    return [
+        TextNode(text=text, id_=f"node-{number}", metadata={"lang": lang, "title": f"Page {number}"}, excluded_embed_metadata_keys=["lang", "title"])
+        for number, (lang, text) in enumerate(NAMED)
+    ]
+
+
+def entity_graph(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return EntityGraphRetriever.from_nodes(nodes, embed_model=model, **options)
+
+
+def entity_graph_without_embeddings(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    return EntityGraphRetriever.from_nodes(nodes, second_hop=0.5, **options)
+
+
+def entity_graph_of_triples(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    """Over ready triples and a retriever of LlamaIndex, with facts compared by meaning."""
+    stock = user_index(nodes, model).as_retriever(similarity_top_k=4)
+    graph = EntityGraph.from_triples({node.node_id: TRIPLES.get(node.node_id, []) for node in nodes})
+    return EntityGraphRetriever(stock, graph, nodes=nodes, vectors=TextVectors(model), **options)
+
+
 def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
     def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
         return CorpusIndex.from_documents(inputs, embed_model=model).as_retriever(mode, **options)
@@ -193,6 +231,7 @@ class Case:
     make: Callable[..., BaseRetriever]
     embeds: bool = True
     inputs: Callable[[], list[Any]] = corpus
+    queries: Sequence[str] = tuple(QUERIES)
 
 
 STRUCTURED = (RetrievalMode.HIERARCHICAL, RetrievalMode.ANCHOR)
@@ -218,6 +257,9 @@ RETRIEVERS = {
     "hierarchical over the user's retriever": Case(hierarchical_of_strangers, inputs=tree),
     "anchor": Case(anchors, inputs=tree),
     "anchor without embeddings": Case(anchors_without_embeddings, embeds=False, inputs=tree),
+    "graph": Case(entity_graph, inputs=named, queries=NAMED_QUERIES),
+    "graph without embeddings, two hops": Case(entity_graph_without_embeddings, embeds=False, inputs=named, queries=NAMED_QUERIES),
+    "graph of triples over the user's retriever": Case(entity_graph_of_triples, inputs=named, queries=NAMED_QUERIES),
     **index_cases("CorpusIndex", from_corpus_index),
     **index_cases("CorpusIndex from its folder", from_loaded_index),
     **index_cases("CorpusIndex over the user's vector store", from_index_over_own_store),
@@ -230,7 +272,7 @@ def test_retriever(name: str):
     inputs = case.inputs()
     check_retriever_contract(
         lambda **options: case.make(inputs, model, **options),
-        queries=QUERIES,
+        queries=case.queries,
         filters=FRENCH,
         nodes=inputs,
         make_empty=lambda: case.make([], model, similarity_top_k=5),
