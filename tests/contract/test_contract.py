@@ -36,6 +36,7 @@ from llama_index_advanced_rag.hierarchy.node_parser import HierarchicalNodeParse
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, RetrievalMode
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
+from llama_index_advanced_rag.retrievers.entity_vote import EntityVoteRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
@@ -194,6 +195,18 @@ def entity_graph_of_triples(nodes: list[TextNode], model: BaseEmbedding, **optio
     return EntityGraphRetriever(stock, graph, nodes=nodes, vectors=TextVectors(model), **options)
 
 
+def votes(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    child = HybridRetriever.from_index(user_index(nodes, model), embed_model=model)
+    graph = EntityGraph.from_triples({node.node_id: TRIPLES.get(node.node_id, []) for node in nodes}, texts={node.node_id: node.text for node in nodes})
+    return EntityVoteRetriever(child, graph, vectors=TextVectors(model), nodes=nodes, units=UnitScorer.of_nodes(nodes), **options)
+
+
+def votes_over_the_users_retriever(nodes: list[TextNode], model: BaseEmbedding, **options: Any) -> BaseRetriever:
+    stock = user_index(nodes, model).as_retriever(similarity_top_k=4)
+    graph = EntityGraph.from_triples({node.node_id: TRIPLES.get(node.node_id, []) for node in nodes})
+    return EntityVoteRetriever(stock, graph, vectors=TextVectors(model), nodes=nodes, **options)
+
+
 def from_corpus_index(mode: str) -> Callable[..., BaseRetriever]:
     def make(inputs: list[Document], model: BaseEmbedding, **options: Any) -> BaseRetriever:
         return CorpusIndex.from_documents(inputs, embed_model=model).as_retriever(mode, **options)
@@ -234,12 +247,21 @@ class Case:
     queries: Sequence[str] = tuple(QUERIES)
 
 
-STRUCTURED = (RetrievalMode.HIERARCHICAL, RetrievalMode.ANCHOR)
+def named_documents() -> list[Document]:
+    return [Document(text=node.text, id_=node.node_id, metadata=node.metadata, excluded_embed_metadata_keys=["lang", "title"]) for node in named()]
+
+
+STRUCTURED = {RetrievalMode.HIERARCHICAL: reports, RetrievalMode.ANCHOR: reports, RetrievalMode.GRAPH: named_documents, RetrievalMode.VOTE: named_documents}
 
 
 def index_cases(title: str, make: Callable[[str], Callable[..., BaseRetriever]]) -> dict[str, Case]:
     return {
-        f"{title}, {mode.value}": Case(make(mode.value), embeds=mode is not RetrievalMode.LEXICAL, inputs=reports if mode in STRUCTURED else documents)
+        f"{title}, {mode.value}": Case(
+            make(mode.value),
+            embeds=mode is not RetrievalMode.LEXICAL,
+            inputs=STRUCTURED.get(mode, documents),
+            queries=NAMED_QUERIES if STRUCTURED.get(mode) is named_documents else QUERIES,
+        )
         for mode in AVAILABLE_MODES
     }
 
@@ -260,6 +282,8 @@ RETRIEVERS = {
     "graph": Case(entity_graph, inputs=named, queries=NAMED_QUERIES),
     "graph without embeddings, two hops": Case(entity_graph_without_embeddings, embeds=False, inputs=named, queries=NAMED_QUERIES),
     "graph of triples over the user's retriever": Case(entity_graph_of_triples, inputs=named, queries=NAMED_QUERIES),
+    "vote": Case(votes, inputs=named, queries=NAMED_QUERIES),
+    "vote over the user's retriever": Case(votes_over_the_users_retriever, inputs=named, queries=NAMED_QUERIES),
     **index_cases("CorpusIndex", from_corpus_index),
     **index_cases("CorpusIndex from its folder", from_loaded_index),
     **index_cases("CorpusIndex over the user's vector store", from_index_over_own_store),

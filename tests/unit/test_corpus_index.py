@@ -256,8 +256,8 @@ def test_persist_of_an_index_in_memory(tmp_path: Path) -> None:
 
 def test_modes_and_arguments_are_checked() -> None:
     index = build()
-    with pytest.raises(ModeNotAvailableError, match="lexical, dense, hybrid"):
-        index.as_retriever(RetrievalMode.GRAPH)
+    with pytest.raises(ModeNotAvailableError, match="lexical, dense, hybrid, hierarchical, anchor, graph, vote"):
+        index.as_retriever(RetrievalMode.COMMUNITY)
     with pytest.raises(ConfigurationError, match="There is no retrieval mode 'magic'"):
         index.as_retriever("magic")
     with pytest.raises(UnknownArgumentError, match="'simlarity'"):

@@ -4,8 +4,10 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag import CorpusIndex, RetrievalMode
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError, UnknownArgumentError
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, takes_llm
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -19,7 +21,8 @@ def searched() -> SearchedIndex:
     corpus = CorpusIndex.from_documents(documents, embed_model=DeterministicEmbedding()).corpus
     units = UnitScorer.of_corpus(corpus)
     shared = SharedSummaries(units, corpus, embed_model=DeterministicEmbedding())
-    return SearchedIndex(corpus, DeterministicEmbedding, lambda: units, lambda: shared)
+    graph, vectors = CorpusGraph(corpus), TextVectors(DeterministicEmbedding())
+    return SearchedIndex(corpus, DeterministicEmbedding, lambda: units, lambda: shared, lambda: graph, lambda: vectors)
 
 
 @pytest.mark.parametrize("mode", AVAILABLE_MODES)
@@ -35,7 +38,7 @@ def test_names_are_members_or_values():
     assert checked_mode("hybrid") is checked_mode(RetrievalMode.HYBRID) is RetrievalMode.HYBRID
 
 
-RUNS = "This version runs: lexical, dense, hybrid, hierarchical, anchor."
+RUNS = "This version runs: lexical, dense, hybrid, hierarchical, anchor, graph, vote."
 
 
 @pytest.mark.parametrize("mode", [mode for mode in RetrievalMode if mode not in AVAILABLE_MODES])
@@ -55,8 +58,11 @@ def test_only_what_a_user_can_choose_is_an_option():
     assert {"doc_ids", "node_ids"} <= mode_options("dense")
     assert {"strategy", "summaries", "tree", "llm", "min_share", "max_tokens", "candidates"} <= mode_options("hierarchical")
     assert {"embeddings", "llm", "max_unit_tokens", "candidates"} <= mode_options("anchor")
+    assert {"embeddings", "prior_share", "damping", "guard", "second_hop", "language", "edge_weights"} <= mode_options("graph")
+    assert {"top_n", "document_weight", "share_weight", "neighbour_decay", "guard"} <= mode_options("vote")
+    given = {"self", "retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense", "graph", "vectors"}
     for mode in AVAILABLE_MODES:
-        assert not mode_options(mode) & {"self", "retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense"}
+        assert not mode_options(mode) & given, mode
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,9 @@ def test_only_what_a_user_can_choose_is_an_option():
         ("hierarchical", {"summaries": False, "tree": True}, False),
         ("hierarchical", {"summaries": object(), "tree": True}, False),
         ("anchor", {}, True),
+        ("graph", {}, False),
+        ("graph", {"embeddings": True}, False),
+        ("vote", {}, False),
     ],
 )
 def test_an_llm_is_asked_where_it_has_something_to_do(mode: str, options: dict[str, object], wanted: bool):
@@ -127,6 +136,33 @@ def test_anchors_without_embeddings_embed_nothing(searched: SearchedIndex):
 
     retriever = build_retriever(searched._replace(embed_model=unavailable), "anchor", similarity_top_k=1, filters=None, options={"embeddings": False})
     assert retriever.retrieve("fox")
+
+
+def test_a_graph_asks_for_vectors_of_facts_only_where_it_is_told_to(searched: SearchedIndex):
+    def unavailable() -> TextVectors:
+        raise AssertionError("the vectors were asked for")
+
+    without = searched._replace(vectors=unavailable)
+    assert build_retriever(without, "graph", similarity_top_k=1, filters=None, options={}).retrieve("fox")
+    for mode, options in (("graph", {"embeddings": True}), ("vote", {})):
+        with pytest.raises(AssertionError, match="the vectors were asked for"):
+            build_retriever(without, mode, similarity_top_k=1, filters=None, options=options)
+
+
+@pytest.mark.parametrize(
+    ("mode", "options", "message"),
+    [
+        ("vote", {"top_n": 0}, "top_n is 0"),
+        ("vote", {"document_weight": 1.5}, "document_weight is 1.5. It must be from 0 to 1."),
+        ("vote", {"share_weight": -0.1}, "share_weight is -0.1"),
+        ("vote", {"neighbour_decay": float("nan")}, "neighbour_decay is nan"),
+        ("vote", {"guard": -1}, "guard is -1"),
+        ("graph", {"damping": 1.0}, "damping is 1.0"),
+    ],
+)
+def test_numbers_that_cannot_work_are_refused_before_a_question(searched: SearchedIndex, mode: str, options: dict[str, object], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        build_retriever(searched, mode, similarity_top_k=1, filters=None, options=options)
 
 
 def test_an_option_of_another_mode_is_refused(searched: SearchedIndex):
