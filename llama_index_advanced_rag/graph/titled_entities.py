@@ -65,25 +65,23 @@ class TitledEntities:
         from scipy.sparse import csr_array
 
         related: Any = (fact_counts(self.graph) + self.graph.aliases).tocoo()
-        place = {pair: row for row, pair in enumerate(zip(self.entities.tolist(), self.documents.tolist(), strict=True))}
-        of_entity: dict[int, list[int]] = {}
-        for row, entity in enumerate(self.entities.tolist()):
-            of_entity.setdefault(entity, []).append(row)
-        ends = [
-            (row, place[other, int(self.documents[row])])
-            for one, other in zip(related.row.tolist(), related.col.tolist(), strict=True)
-            for row in of_entity.get(one, ())
-            if (other, int(self.documents[row])) in place
-        ]
+        rows_of: dict[int, dict[int, int]] = {}  # of each entity by document
+        for row, (entity, document) in enumerate(zip(self.entities.tolist(), self.documents.tolist(), strict=True)):
+            rows_of.setdefault(entity, {})[document] = row
+        ends: list[tuple[int, int]] = []
+        for one, other in zip(related.row.tolist(), related.col.tolist(), strict=True):
+            ours, theirs = rows_of.get(one, {}), rows_of.get(other, {})
+            fewer = min(ours, theirs, key=len)  # an entity of all documents may be related to one of each
+            ends += [(ours[document], theirs[document]) for document in fewer if document in ours and document in theirs]
         rows, columns = np.array(ends, dtype=np.int64).reshape(-1, 2).T
         return csr_array((np.ones(len(ends)), (rows, columns)), shape=(len(self.entities), len(self.entities)))
 
     def _titles(self) -> list[str]:
         """The title of each document: that of its first chunk which has one."""
         titles = [""] * len(self.document_ids)
-        naming: Any = self.naming
-        first_chunks = naming.indices[naming.indptr[:-1]] if naming.nnz else np.zeros(0, dtype=np.int64)
-        for document, chunk in zip(self.documents.tolist(), first_chunks.tolist(), strict=True):
+        naming: Any = self.naming.tocoo()
+        chunks, places = np.unique(naming.col, return_index=True)
+        for document, chunk in zip(self.documents[naming.row[places]].tolist(), chunks.tolist(), strict=True):
             if not titles[document] and self.graph.titles[chunk] >= 0:
                 titles[document] = self.graph.names[int(self.graph.titles[chunk])]
         return titles

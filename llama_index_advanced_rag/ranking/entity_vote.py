@@ -29,6 +29,8 @@ def select_voters(scores: Floats, top_n: int = TOP_N) -> NDArray[np.int64]:
 def vote(naming: "csr_array", voters: NDArray[np.int64], scores: Floats, *, n_votes: int, share_weight: float = SHARE_WEIGHT) -> Floats:
     """What the votes of entities make of passages: `w x share of the voters that a passage names + (1 - w) x mean score of those`.
 
+    Where more vote than were selected, neighbours say, a passage that names as many of them as were selected has the whole share.
+
     Args:
         naming: (n_entities, n_passages) which passages name an entity.
         voters: the entities that vote.
@@ -59,7 +61,8 @@ def vote(naming: "csr_array", voters: NDArray[np.int64], scores: Floats, *, n_vo
     rows = np.repeat(np.arange(len(voters)), np.diff(chosen.indptr))
     counts = np.bincount(chosen.indices, ones, minlength=graph.shape[1])
     sums = np.bincount(chosen.indices, scores[rows], minlength=graph.shape[1]).astype(np.float64)  # of nothing it counts in whole numbers
-    return share_weight * counts / max(1, n_votes) + (1 - share_weight) * np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
+    shares = np.minimum(counts / max(1, n_votes), 1.0)
+    return share_weight * shares + (1 - share_weight) * np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
 
 def with_neighbours(voters: NDArray[np.int64], scores: Floats, relations: "csr_array", decay: float) -> tuple[NDArray[np.int64], Floats]:

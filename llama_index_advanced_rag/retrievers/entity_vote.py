@@ -71,7 +71,7 @@ class EntityVoteRetriever(GuardedRetriever):
     what nobody votes for, passages without a name say, follows as `retriever` has it. No LLM call.
 
     Names are embedded at the first question, and after changes those that are new: about as many texts as an index has names, which takes as long
-    as embedding the passages did. A question is embedded once. An empty query finds nothing.
+    as embedding the passages did. A question is embedded once, beside what `retriever` does. An empty query finds nothing.
 
     Scores are 1 / position; those of the vote (0 to 1) are in the trace, with the entities that voted.
 

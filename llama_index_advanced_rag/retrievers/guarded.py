@@ -133,8 +133,10 @@ class GuardedRetriever(TracedRetriever):
         Raises:
             ConfigurationError: a setting cannot work.
         """
-        variants = [self.with_parameters(**setting) for setting in settings]
-        bundle, widest = QueryBundle(query), max(variants, key=lambda variant: variant._retriever_top_n, default=self)  # noqa: SLF001 - of the same class
+        variants, bundle = [self.with_parameters(**setting) for setting in settings], QueryBundle(query)
+        if is_empty(bundle):
+            return [[] for _ in variants]
+        widest = max(variants, key=lambda variant: variant._retriever_top_n, default=self)  # noqa: SLF001 - of the same class
         given = widest._ask(bundle)  # noqa: SLF001
         orders = [variant._order(variant._own(own_bundle(bundle), given), given) for variant in variants]  # noqa: SLF001
         ids = list(dict.fromkeys(node_id for order in orders for node_id in order))
