@@ -15,7 +15,7 @@ LOCAL_TOLERANCE = 2e-6
 
 _LEAST_TOLERANCE = 1e-12
 _PUSHED, _PUSHED_LOCALLY = 0.1, 0.5  # share of the edges that pushing may follow; beyond it, solving for all nodes is faster
-_SMALL = 50_000  # with so few edges in both directions, solving is faster at once
+_SMALL = 150_000  # with so few edges in both directions, solving is faster at once
 
 
 def personalized_pagerank(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike, *, damping: float = DAMPING, tolerance: float = TOLERANCE) -> Floats:
@@ -119,16 +119,20 @@ def _start(walk: WalkMatrix, seeds: ArrayLike, weights: ArrayLike, damping: floa
 def _solved(walk: WalkMatrix, scores: Floats, residual: Floats, damping: float, goal: float) -> Floats:
     """The scores when all of the residual has been spread, but for `goal`.
 
-    The nodes that stand apart are eliminated: given the others, each is its residual and the share `damping` of its neighbours.
+    The nodes that stand apart are eliminated: given the others, each is its residual and the share `damping` of its neighbours. Those without
+    an edge keep what they have.
     """
-    cut, there, back, among = walk.n_apart, walk.between, walk.between.T, walk.among
-    apart, others = residual[:cut], residual[cut:] + damping * (back @ residual[:cut])
+    cut, others, there, back, among = walk.n_apart, walk.others, walk.between, walk.between.T, walk.among
 
     def system(values: Floats) -> Floats:
-        return values - damping * (among @ values + damping * (back @ (there @ values)))
+        reached = back @ (there @ values)
+        return values - damping * (among @ values + damping * reached if among.nnz else damping * reached)
 
-    solution = _conjugate_gradients(system, others, walk.roots[cut:], goal)
-    return scores + np.concatenate([apart + damping * (there @ solution), solution])
+    solution = _conjugate_gradients(system, residual[others] + damping * (back @ residual[:cut]), walk.roots[others], goal)
+    solved = scores + residual
+    solved[:cut] += damping * (there @ solution)
+    solved[others] = scores[others] + solution
+    return solved
 
 
 def _conjugate_gradients(system: Callable[[Floats], Floats], right: Floats, roots: Floats, goal: float) -> Floats:

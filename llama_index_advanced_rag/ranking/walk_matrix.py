@@ -32,14 +32,16 @@ class WalkMatrix:
         roots: their roots, 1 where a node has no edge; shape (n,).
         n_apart: the first `n_apart` nodes have no edge among each other. Number the passages first and the entities after them: the fewer nodes
             have to be solved for, the faster is `personalized_pagerank`. 0 when they are less than a tenth of all.
-        between: edges of these nodes with the others; shape (n_apart, n - n_apart).
-        among: edges of the others with each other; shape (n - n_apart, n - n_apart).
+        others: the rest of the nodes, ascending, but for those without any edge; shape (m,).
+        between: edges of the nodes apart with the others; shape (n_apart, m).
+        among: edges of the others with each other; shape (m, m).
     """
 
     edges: "csr_array"
     degrees: Floats
     roots: Floats
     n_apart: int
+    others: NDArray[np.int64]
     between: "csr_array"
     among: "csr_array"
 
@@ -76,7 +78,7 @@ class WalkMatrix:
         strengths /= roots[graph.indices]
         edges = csr_array((strengths, graph.indices, graph.indptr), shape=graph.shape)
         n_apart = int(np.maximum(rows, graph.indices).min(initial=n_nodes))
-        return cls(edges, degrees, roots, *_parts(edges, n_apart if n_apart >= _WORTH_IT * n_nodes else 0))
+        return cls(edges, degrees, roots, *_parts(edges, degrees, n_apart if n_apart >= _WORTH_IT * n_nodes else 0))
 
     @property
     def n(self) -> int:
@@ -113,8 +115,13 @@ def _sums(places: NDArray[Any], amounts: Floats, length: int) -> Floats:
     return np.bincount(places, amounts, minlength=length).astype(np.float64, copy=False)
 
 
-def _parts(edges: Any, n_apart: int) -> tuple[int, Any, Any]:
-    return n_apart, edges[:n_apart, n_apart:], edges[n_apart:, n_apart:] if n_apart else edges
+def _parts(edges: Any, degrees: Floats, n_apart: int) -> tuple[int, NDArray[np.int64], Any, Any]:
+    others = n_apart + np.flatnonzero(degrees[n_apart:] > 0)
+    if len(others) == len(degrees):
+        return n_apart, others, edges[:0], edges
+    if len(others) == len(degrees) - n_apart:
+        return n_apart, others, edges[:n_apart, n_apart:], edges[n_apart:, n_apart:]
+    return n_apart, others, edges[:n_apart][:, others], edges[others][:, others]
 
 
 def _check_weights(shape: tuple[int, ...], weights: Floats) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
+from numpy.typing import NDArray
 
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
@@ -43,9 +44,12 @@ class Walked:
 
     def best(self, top_k: int) -> list[tuple[str, float]]:
         """Node ids and shares of the walk's time, best first; equal ones in the order of the graph. Chunks that were not reached are left out."""
-        values = np.round(self.reached.chunks, _DIGITS)
-        order = np.argsort(-values, kind="stable")[:top_k]
-        return [(self.walk.graph.chunk_ids[place], float(values[place])) for place in order.tolist() if values[place] > 0]
+        reached = np.flatnonzero(self.reached.chunks > 0)
+        values = np.round(self.reached.chunks[reached], _DIGITS)
+        first = np.flatnonzero(values >= _least_of_best(values, top_k))
+        order = first[np.argsort(-values[first], kind="stable")][:top_k]
+        best = zip(reached[order].tolist(), values[order].tolist(), strict=True)
+        return [(self.walk.graph.chunk_ids[place], value) for place, value in best if value > 0]
 
     def story(self, node_id: str) -> tuple[str, dict[str, Any]]:
         """Why the walk reached a chunk: a sentence, and the same for programs; empty for a chunk that it did not reach."""
@@ -136,6 +140,11 @@ class GraphSearch:
         texts = {node.node_id: node.get_content(MetadataMode.NONE) for node in self._nodes.get_nodes(ids)}
         near = near_question_words(graph, query, entities, texts, language=self._analyzer.language)
         return {entity: options.second_hop * score / max(1, int(graph.document_frequency[entity])) for entity, score in near.items()}
+
+
+def _least_of_best(values: NDArray[np.float64], top_k: int) -> float:
+    """The value of rank `top_k`; time linear in their number."""
+    return float(np.partition(values, -top_k)[-top_k]) if top_k < len(values) else 0.0
 
 
 def _is_named(walk: GraphWalk, entity: int) -> bool:
