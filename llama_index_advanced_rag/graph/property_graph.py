@@ -211,11 +211,12 @@ def _value(value: object) -> PropertyValue:
 
 def _find_unrelated(rows: StoreRows, links: _Links, chunks: Mapping[str, str], said: _Said) -> None:
     """Entities of which nothing is known but their name belong to the chunks that write it; those that none writes lead nowhere."""
-    related = {end for row in links.facts for end in (row.source, row.target)} | {entity for entity, sources in links.named.items() if sources}
-    unrelated = (item for item in rows.nodes.items() if item[0] not in related | links.chunks | links.documents)
-    alone = {key: name for node_id, node in unrelated if (key := name_key(name := _name(node, node_id)))}
-    known = Gazetteer(alone)
-    written = [(chunk, found.key) for chunk, text in chunks.items() for found in known.find(name_words(text))] if alone else []
+    known = {end for row in links.facts for end in (row.source, row.target)} | {entity for entity, sources in links.named.items() if sources}
+    known |= links.chunks | links.documents
+    names = (_name(node, node_id) for node_id, node in rows.nodes.items() if node_id not in known)
+    alone = {key: name for name in sorted(names, reverse=True) if (key := name_key(name))}
+    gazetteer = Gazetteer(alone)
+    written = [(chunk, found.key) for chunk, text in chunks.items() for found in gazetteer.find(name_words(text))] if alone else []
     for chunk, key in written:
         said.names[chunk][alone[key]] = None
     if left := alone.keys() - {key for _, key in written}:
