@@ -114,7 +114,7 @@ def tune(
         show_progress: draw a progress bar.
 
     Raises:
-        ConfigurationError: too few questions, a question without gold, or a grid that cannot be tried.
+        ConfigurationError: too few questions, a question without gold, gold that is no set, or a grid that cannot be tried.
 
     Example:
         >>> from llama_index.core.schema import TextNode
@@ -165,6 +165,9 @@ def _check(asked: Sequence[tuple[GuardedRetriever, LabelledQuestion]], folds: in
     without = [question.question for _, question in asked if not question.gold]
     if without:
         raise ConfigurationError(f"The question {without[0]!r} has no gold. Name the nodes or documents that should be found.")
+    strings = [question for _, question in asked if isinstance(question.gold, str)]
+    if strings:
+        raise ConfigurationError(f"The gold of the question {strings[0].question!r} is {strings[0].gold!r}. It must be a set of ids: frozenset({{...}}).")
 
 
 def _scores(retriever: GuardedRetriever, asked: LabelledQuestion, settings: Sequence[Setting], measure: Measure) -> list[float]:
@@ -181,8 +184,9 @@ def _report(scores: Scores, settings: Sequence[Setting], folds: int, seed: int) 
         setting = _best(scores[fold_of != fold])
         after[fold_of == fold] = scores[fold_of == fold, setting]
         chosen.append(settings[setting])
-    differences = (after - before)[random.integers(0, len(scores), (_RESAMPLES, len(scores)))].mean(axis=1)
-    low, high = np.quantile(differences, [0.025, 0.975])
+    differences = after - before
+    resampled = [differences[random.integers(0, len(scores), len(scores))].mean() for _ in range(_RESAMPLES)]
+    low, high = np.quantile(resampled, [0.025, 0.975])
     best = _best(scores)
     pairs = list(zip(before.tolist(), after.tolist(), strict=True))
     return TuningReport(settings[best], float(before.mean()), float(after.mean()), (float(low), float(high)), float(scores[:, best].mean()), chosen, pairs)
