@@ -103,10 +103,11 @@ def _anchor(index: SearchedIndex, *, embeddings: bool = True, **options: Any) ->
     return AnchorRetriever(_lexical(index), units=index.units(), nodes=index.corpus, dense=dense, **options)
 
 
-def _graph(index: SearchedIndex, *, embeddings: bool = False, **options: Any) -> TracedRetriever:
-    """Facts are compared by meaning too where `embeddings`: they are embedded then."""
+def _graph(index: SearchedIndex, *, embeddings: bool = False, aliases: bool = False, **options: Any) -> TracedRetriever:
+    """Facts are compared by meaning too where `embeddings`, names with each other where `aliases`: they are embedded then."""
     options.setdefault("language", index.corpus.analyzer.language)
-    return EntityGraphRetriever(_hybrid(index), index.graph(), nodes=index.corpus, vectors=index.vectors() if embeddings else None, **options)
+    graph = index.graph().aliased(index.vectors()) if aliases else index.graph()
+    return EntityGraphRetriever(_hybrid(index), graph, nodes=index.corpus, vectors=index.vectors() if embeddings else None, **options)
 
 
 def _vote(index: SearchedIndex, **options: Any) -> TracedRetriever:
@@ -127,7 +128,7 @@ BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
     RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
     RetrievalMode.HIERARCHICAL: BuiltMode(HierarchicalRetriever, _hierarchical, frozenset({"tree", "llm"})),
     RetrievalMode.ANCHOR: BuiltMode(AnchorRetriever, _anchor, frozenset({"embeddings"})),
-    RetrievalMode.GRAPH: BuiltMode(EntityGraphRetriever, _graph, frozenset({"embeddings"})),
+    RetrievalMode.GRAPH: BuiltMode(EntityGraphRetriever, _graph, frozenset({"embeddings", "aliases"})),
     RetrievalMode.VOTE: BuiltMode(EntityVoteRetriever, _vote),
 }
 AVAILABLE_MODES = tuple(BUILT_MODES)

@@ -10,11 +10,13 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.graph.aliases import with_aliases
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.extraction import SPANS, read_records, resolve_extractor
 from llama_index_advanced_rag.graph.graph_walk import EDGE_WEIGHTS, GraphWalk, Mask
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
 from llama_index_advanced_rag.graph.records import ExtractionRecord
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
@@ -86,6 +88,18 @@ class CorpusGraph:
         self._state: RowState | None = None
         self._graph: EntityGraph | None = None
         self._rows: dict[int, str] = {}
+        self._aliased: AliasedGraph | None = None
+
+    def aliased(self, vectors: TextVectors | None = None) -> "AliasedGraph":
+        """This graph with edges between names that may mean the same; one for all who ask with the same vectors, so that they are found once.
+
+        Args:
+            vectors: see `AliasedGraph`.
+        """
+        with self._lock:
+            if self._aliased is None or self._aliased.vectors is not vectors:
+                self._aliased = AliasedGraph(self, vectors)
+            return self._aliased
 
     def graph(self) -> EntityGraph:
         """The graph of the newest state that this process has taken over."""
@@ -136,6 +150,49 @@ class CorpusGraph:
             return {}
         nodes = self._corpus.documents.nodes_of_rows(rows)
         return dict(zip(nodes, read_records(extractor, list(nodes.values())), strict=True))
+
+
+class AliasedGraph:
+    """The graph of a source with edges between names that may mean the same; those who ask the source itself do not notice. 0 LLM calls.
+
+    All names are embedded at the first question, where there are vectors, and the new ones after a change; then all are compared with each other again.
+
+    Args:
+        source: gives the graph.
+        vectors: compares names by meaning too; None = by spelling alone, see `text.name_variants`.
+
+    Example:
+        >>> from llama_index_advanced_rag.stores.node_source import DictNodeSource
+        >>> graph = EntityGraph.from_triples({"c1": [("ACME Corp", "sells", "anvils")], "c2": [("Wile", "works at", "ACME Corporation")]})
+        >>> AliasedGraph(ReadyGraph(graph, DictNodeSource())).graph().aliases.nnz
+        2
+    """
+
+    def __init__(self, source: GraphSource, vectors: TextVectors | None = None) -> None:
+        self._source = source
+        self._lock = CopyableLock()
+        self._last: tuple[EntityGraph, EntityGraph] | None = None
+        self.vectors = vectors
+
+    def graph(self) -> EntityGraph:
+        """The graph of this moment; the same object until something changes.
+
+        Raises:
+            Exception: that of the embedding model, as it was; the next question tries again.
+        """
+        plain = self._source.graph()
+        with self._lock:
+            if self._last is None or self._last[0] is not plain:
+                self._last = (plain, with_aliases(plain, None if self.vectors is None else self.vectors.matrix(plain.names)))
+            return self._last[1]
+
+    def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
+        """(n_chunks,) the chunks whose metadata match."""
+        return self._source.allowed(graph, filters)
+
+    def documents(self, graph: EntityGraph) -> list[str]:
+        """The id of the document of each chunk."""
+        return self._source.documents(graph)
 
 
 class GraphWalks:
