@@ -66,7 +66,7 @@ class WalkMatrix:
         """
         from scipy.sparse import csr_array
 
-        graph: Any = csr_array(adjacency)  # scipy brings no types
+        graph: Any = _narrowed(csr_array(adjacency))
         weights = np.asarray(graph.data, dtype=np.float64)
         _check_weights(graph.shape, weights)
         n_nodes, counts = int(graph.shape[0]), np.diff(graph.indptr)
@@ -122,6 +122,15 @@ def _parts(edges: Any, degrees: Floats, n_apart: int) -> tuple[int, NDArray[np.i
     if len(others) == len(degrees) - n_apart:
         return n_apart, others, edges[:n_apart, n_apart:], edges[n_apart:, n_apart:]
     return n_apart, others, edges[:n_apart][:, others], edges[others][:, others]
+
+
+def _narrowed(graph: Any) -> Any:
+    """The same matrix with indices of 32 bits where they suffice: every product reads a quarter less."""
+    from scipy.sparse import csr_array
+
+    if graph.indices.dtype == np.int32 or max(*graph.shape, graph.nnz) > np.iinfo(np.int32).max:
+        return graph
+    return csr_array((graph.data, graph.indices.astype(np.int32), graph.indptr.astype(np.int32)), shape=graph.shape)
 
 
 def _check_weights(shape: tuple[int, ...], weights: Floats) -> None:
