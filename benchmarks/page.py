@@ -22,6 +22,8 @@ TITLES = {
     "structure": "Structure: the figure stands in a context of equal tokens",
     "chunk_sizes": "Chunk sizes: the figure stands in a context of equal tokens",
     "engines": "Engines: what searching, building and storing cost",
+    "graph_scale": "Entity graph: what it costs beside the hybrid",
+    "pagerank": "Personalised PageRank against igraph and networkx",
 }
 NOTES = {
     "structure": "The first nodes of each system that fit into 2,560 tokens (of the embedding model, metadata included) are the context. `figure` is the share "
