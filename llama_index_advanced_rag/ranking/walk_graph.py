@@ -99,9 +99,20 @@ def walk_adjacency(mentions: "csr_array", own: "csr_array", facts: "csr_array", 
     if weights.own:
         binding = binding + weights.own * (own @ diags_array(leads))
     binding.eliminate_zeros()
-    among: Any = weights.relations * facts + weights.aliases * aliases
+    among: Any = (weights.relations * facts + weights.aliases * aliases).tocsr()
+    among.data *= np.repeat(_out_of_islands(among, np.bincount(binding.indices, minlength=len(leads)) > 0), np.diff(among.indptr))
     among.eliminate_zeros()
     return csr_array(block_array([[None, binding], [binding.T, among]]))
+
+
+def _out_of_islands(among: "csr_array", bound: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The entities from which edges among entities lead to one that is bound to a passage: a walk that begins at the others would never see one."""
+    from scipy.sparse.csgraph import connected_components
+
+    n_parts, parts = connected_components(among, directed=False)
+    lead_on = np.zeros(n_parts, dtype=bool)
+    lead_on[parts[bound]] = True
+    return lead_on[parts]
 
 
 def restart(walk: WalkMatrix, n_passages: int, chunks_of: "csr_array", *, entities: ArrayLike, shares: ArrayLike) -> tuple[Ids, Floats]:
@@ -129,4 +140,3 @@ def restart(walk: WalkMatrix, n_passages: int, chunks_of: "csr_array", *, entiti
         nodes += passages
         amounts += [share / max(1, len(passages))] * len(passages)
     return np.array(nodes, dtype=np.int64), np.array(amounts, dtype=np.float64)
-

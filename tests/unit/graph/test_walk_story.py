@@ -46,7 +46,7 @@ def test_the_path_of_the_course() -> None:
 
 def test_the_first_passage_is_told_by_its_own_fact() -> None:
     path = path_to("c1", "Anthropic")
-    assert path.entities == ("Anthropic",)
+    assert (path.entities[0], path.chunks) == ("Anthropic", ("c1",))
     assert path.told("fr") == "Anthropic a créé Claude."
 
 

@@ -45,6 +45,15 @@ def test_a_passage_shares_1_among_the_names_that_lead_somewhere() -> None:
     assert related[3:, 3:].tolist() == [[0.0, 0.0, 0.6], [0.0, 0.0, 0.0], [0.6, 0.0, 0.0]], "0.3 for each fact"
 
 
+def test_two_related_names_of_one_passage_alone_do_not_keep_the_walk_from_it() -> None:
+    said = matrix([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    among = symmetric([(0, 1, 1.0)])
+    made = walk_adjacency(said, NONE, among, NONE, EdgeWeights())
+    assert made.toarray()[3:, 3:].tolist() == np.zeros((3, 3)).tolist()
+    nodes, amounts = restart(WalkMatrix.of(made), 3, said.T.tocsr(), entities=[0], shares=[1.0])
+    assert (nodes.tolist(), amounts.tolist()) == ([0], [1.0])
+
+
 def test_what_a_document_is_called_binds_on_top() -> None:
     own = matrix([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     assert dense(SAID, own, NONE, NONE)[:3, 3:].tolist() == [[0.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
