@@ -132,6 +132,31 @@ def test_explain_says_why_for_each_stage(docs):
     assert all(item["why"] for item in facts["nodes"][0]["evidence"])
 
 
+@pytest.mark.parametrize("mode", ["graph", "vote"])
+def test_the_entity_graph_answers_and_says_why(tmp_path, embedding, mode):
+    (tmp_path / "acme.txt").write_text("The anvils of Acme are made in Rome. The anvils weigh 70 pounds.\n", encoding="utf-8")
+    (tmp_path / "beta.txt").write_text("The boats of Beta are made in Oslo.\n", encoding="utf-8")
+    question = "What do the anvils of Acme weigh?"
+    assert "70 pounds" in call_json("ask", question, "--docs", tmp_path, "--mode", mode)["answer"]
+    facts = call_json("explain", question, "--docs", tmp_path, "--mode", mode)
+    first = facts["nodes"][0]
+    assert first["file"] == "acme.txt"
+    assert {mode, "hybrid"} <= {item["stage"] for item in first["evidence"]}
+    assert any(item["stage"] == mode and item["why"] for item in first["evidence"])
+    result = call("explain", question, "--index-dir", tmp_path / ".advanced-rag", "--mode", mode)
+    assert result.exit_code == 0, result.stderr
+    assert "1. acme.txt" in result.stdout
+    assert f"{mode}: rank 1" in result.stdout
+
+
+def test_names_are_embedded_at_the_first_question_only(tmp_path, embedding):
+    (tmp_path / "acme.txt").write_text("The anvils of Acme are made in Rome.\n", encoding="utf-8")
+    for names in ({"Rome - Acme"}, set()):
+        since = len(embedding.texts)
+        call_json("ask", "What does Acme make?", "--docs", tmp_path, "--mode", "vote")
+        assert {text for text in embedding.texts[since:] if " - " in text} == names
+
+
 def test_info_lists_documents(docs):
     call_json("index", docs)
     result = call("info", "--docs", docs)
