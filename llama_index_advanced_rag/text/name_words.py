@@ -61,7 +61,9 @@ def name_key(name: str) -> str:
         >>> name_key("The Beatles'"), name_key("Müller’s GPT-4"), name_key("Q3 2022"), name_key("—")
         ('beatles', 'muller gpt 4', 'q3 2022', '')
     """
-    words = [word.key for word in name_words(_POSSESSIVE.sub("", name[:_LONGEST_NAME]))][:MAX_NAME_WORDS]
+    named = _POSSESSIVE.sub("", name[:_LONGEST_NAME])
+    words: list[str] = _WORD.findall(named.lower()) if named.isascii() else [word.key for word in name_words(named)]
+    words = words[:MAX_NAME_WORDS]
     while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
     return " ".join(words)
