@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from llama_index_advanced_rag.graph.fold_arrays import GraphFacts, Ids, fold_arrays
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from llama_index.core.graph_stores.types import PropertyGraphStore
     from scipy.sparse import csr_array
 
+STORE_FACT = "fact of the graph store: "
+"""The id of a chunk begins with it that only stands for a fact of which no passage is known."""
 _PARTS = 3
 
 
@@ -70,6 +73,11 @@ class EntityGraph:
     def chunks_of(self) -> "csr_array":
         """(n_entities, n_chunks) the mentions, by entity."""
         return self.mentions.T.tocsr()
+
+    @cached_property
+    def is_passage(self) -> NDArray[np.bool_]:
+        """(n_chunks,) False where a chunk only stands for a fact of a graph store."""
+        return np.array([not chunk_id.startswith(STORE_FACT) for chunk_id in self.chunk_ids], dtype=bool)
 
     @cached_property
     def place_of_chunk(self) -> Mapping[str, int]:
@@ -183,8 +191,9 @@ class EntityGraph:
         return f"EntityGraph({self.n_chunks} chunks, {self.n_entities} entities, {self.mentions.nnz} mentions, {len(self.facts.relations)} facts)"
 
 
-def _relations(triples: Iterable[Sequence[str]]) -> tuple[Relation, ...]:
-    return tuple(Relation(str(triple[0]), str(triple[1]), str(triple[2])) for triple in triples if len(triple) == _PARTS)
+def _relations(triples: Iterable[Sequence[str | None]]) -> tuple[Relation, ...]:
+    read = (["" if part is None else str(part) for part in triple] for triple in triples if len(triple) == _PARTS)
+    return tuple(Relation(subject, predicate, target) for subject, predicate, target in read)
 
 
 def _report_unusable(triples: Mapping[str, Sequence[Sequence[str]]], said: Mapping[str, ChunkText]) -> None:

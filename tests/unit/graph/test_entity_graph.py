@@ -155,13 +155,13 @@ def test_ready_triples_that_say_nothing_are_counted_in_one_warning() -> None:
     long = "Very long name " * 700
     triples: dict[str, Any] = {
         "a": [("BERT", "by", "Google"), ("", "by", "Google"), ("BERT", "by", " — "), ("BERT", "by"), (), ("a", "b", "c", "d")],
-        "b": iter([(long, "is " * 5000, long + "ended"), ("GPT-4", "", "OpenAI"), ("x",)]),
+        "b": iter([(long, "is " * 5000, long + "ended"), ("GPT-4", None, "OpenAI"), ("x",), (None, "by", "Google")]),
         "c": [],
     }
     with capture_trace() as trace:
         graph = EntityGraph.from_triples(triples)
     assert [note.message for note in trace.all_notes() if note.level == "warning"] == [
-        "6 of 9 triples are left out: they do not have three parts, or a subject or object without a word."
+        "7 of 10 triples are left out: they do not have three parts, or a subject or object without a word."
     ]
     assert graph.chunk_ids == ["a", "b", "c"]
     assert [relation.predicate for relation in graph.facts.relations][::2] == ["by", ""]
