@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.fold_arrays import sparse
@@ -56,6 +57,7 @@ def alias_pairs(keys: Sequence[str], names: Sequence[str], matrix: Matrix | None
     if len(names) != len(keys) or (matrix is not None and len(matrix) != len(keys)):
         vectors = "" if matrix is None else f" and {len(matrix)} vectors"
         raise ConfigurationError(f"There are {len(keys)} keys, {len(names)} names{vectors}. Expected one of each for each entity.")
+    whole_number("most", most)
     weights = dict.fromkeys(spelled_alike(keys, names), SPELLED_ALIKE)
     if matrix is not None:
         for pair, cosine in _near(keys, names, matrix, least, most):

@@ -1,6 +1,6 @@
 """Pairs of vectors that point almost the same way, without a matrix of all pairs."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ def _nearest(values: Matrix, most: int) -> NDArray[np.bool_]:
 def _mutual(rows: Ids, columns: Ids, n: int) -> tuple[Ids, Ids]:
     """The pairs that are there in both directions, each once, sorted."""
     forward, backward = rows < columns, rows > columns
-    there = np.intersect1d(rows[forward] * n + columns[forward], columns[backward] * n + rows[backward])
+    there: Any = np.intersect1d(rows[forward] * n + columns[forward], columns[backward] * n + rows[backward])
     return there // max(1, n), there % max(1, n)
 
 
