@@ -41,7 +41,7 @@ def near_pairs(matrix: Matrix, *, least: float, most: int) -> Pairs:
     """The pairs of rows with a cosine of at least `least`, each pair once.
 
     A row with more than `most` such neighbours keeps the `most` nearest, of equally near ones (to five digits) the first; a pair is kept where both keep
-    each other, so that no row is in more than `most` pairs. Time is quadratic in the rows (50,000 of 384 numbers: half a minute on two cores), memory
+    each other, so that no row is in more than `most` pairs. Time is quadratic in the rows (50,000 of 384 numbers: 30 to 50 seconds of CPU), memory
     is not: at most `most` pairs a row are held.
 
     Args:
