@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -403,3 +404,15 @@ def test_an_engine_and_a_chat_over_the_vote() -> None:
     with forbidden_settings_llm():
         assert "70 percent" in str(index.as_query_engine(retriever_mode="vote", guard=0, similarity_top_k=2).query(QUESTION))
         assert "70 percent" in str(index.as_chat_engine(retriever_mode="vote").chat(QUESTION))
+
+
+def test_threads_that_ask_while_the_index_changes(tmp_path: Path) -> None:
+    more = [Document(text=f"The factory of Intel stands in Ohio.\nSales {number},000 5,000", id_=f"intel {number}") for number in range(4)]
+    with build(filings(), persist_dir=tmp_path / "i") as index:
+        one = index.as_retriever("vote")
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(one.retrieve, f"{QUESTION} {number}") for number in range(12)]
+            for document in more:
+                index.insert(document)
+            assert all(future.result(timeout=60) for future in asked)
+        assert answers(index) == answers(build([*filings(), *more]))

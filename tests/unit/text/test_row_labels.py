@@ -1,11 +1,13 @@
 """What rows of figures are called."""
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llama_index_advanced_rag.graph.span_extractor import SpanExtractor
 from llama_index_advanced_rag.text.row_labels import row_labels
 
 
@@ -86,3 +88,20 @@ def test_long_texts_take_seconds(text: str) -> None:
     started = time.perf_counter()
     row_labels(text)
     assert time.perf_counter() - started < 10
+
+
+def test_the_extractor_reads_labels_and_no_name_inside_one() -> None:
+    text = "Results of Acme Corp\nNet sales of Acme Corp 1,000 2,000\nGross margin 300 400\nAcme Corp is in Rome.\n"
+    mentions = SpanExtractor("en").mentions(text)
+    assert [mention.surface for mention in mentions if mention.kind == "label"] == ["Net sales of Acme Corp", "Gross margin"]
+    assert [text[mention.start : mention.end] for mention in mentions] == [mention.surface for mention in mentions]
+    assert all(one.end <= other.start for one, other in pairwise(mentions))
+    assert "Rome" in {mention.surface for mention in mentions if mention.kind == "name"}
+
+
+def test_many_rows_and_names_are_read_in_seconds() -> None:
+    text = "Net sales of Acme Corp 1,000 2,000\nThe Acme Corp is in Rome.\n" * 10_000
+    started = time.perf_counter()
+    mentions = SpanExtractor("en").mentions(text)
+    assert time.perf_counter() - started < 20
+    assert sum(mention.kind == "label" for mention in mentions) == 10_000
