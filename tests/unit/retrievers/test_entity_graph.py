@@ -184,7 +184,7 @@ def test_a_name_in_half_of_100_000_passages() -> None:
     assert time.perf_counter() - start < 60.0
     start = time.perf_counter()
     evidence = told(retriever, "Where did Wainwright of Knott live?")
-    assert time.perf_counter() - start < 10.0
+    assert time.perf_counter() - start < 30.0
     assert {"c1", "c2"} <= set(evidence)
 
 

