@@ -16,7 +16,7 @@ from llama_index.core.graph_stores.types import (
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.entity_graph import STORE_FACT, EntityGraph
 from llama_index_advanced_rag.graph.name_fold import ChunkText
 from llama_index_advanced_rag.graph.node_names import names_of
 from llama_index_advanced_rag.graph.properties import clean_name
@@ -26,7 +26,6 @@ from llama_index_advanced_rag.text.gazetteer import Gazetteer
 from llama_index_advanced_rag.text.name_words import name_key, name_words
 from llama_index_advanced_rag.trace import report
 
-STORE_FACT = "fact of the graph store: "
 """How the ids of chunks begin that stand for a fact of which the store names no source."""
 
 _AMONG_CHUNKS = ("PARENT", "CHILD", "PREVIOUS", "NEXT")

@@ -10,9 +10,8 @@ import numpy as np
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.connections import Connections
-from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.entity_graph import STORE_FACT, EntityGraph
 from llama_index_advanced_rag.graph.graph_walk import Mask
-from llama_index_advanced_rag.graph.property_graph import STORE_FACT
 from llama_index_advanced_rag.graph.records import Relation
 from llama_index_advanced_rag.graph.verbalize import Step, fact_sentence, path_sentence, subgraph_text
 from llama_index_advanced_rag.graph.walk_story import chunk_title

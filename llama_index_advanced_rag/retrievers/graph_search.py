@@ -44,7 +44,7 @@ class Walked:
 
     def best(self, top_k: int) -> list[tuple[str, float]]:
         """Node ids and shares of the walk's time, best first; equal ones in the order of the graph. Chunks that were not reached are left out."""
-        reached = np.flatnonzero(self.reached.chunks > 0)
+        reached = np.flatnonzero((self.reached.chunks > 0) & self.walk.graph.is_passage)
         values = np.round(self.reached.chunks[reached], _DIGITS)
         first = np.flatnonzero(values >= _least_of_best(values, top_k))
         order = first[np.argsort(-values[first], kind="stable")][:top_k]

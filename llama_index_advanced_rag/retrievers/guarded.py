@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import Self
 
 from llama_index_advanced_rag._concurrency import in_thread, never_awaits
@@ -111,14 +111,24 @@ class GuardedRetriever(TracedRetriever):
     def _merged(self, query_bundle: QueryBundle, given: Sequence[str]) -> list[NodeWithScore]:
         """The final list, from what the retriever found."""
         own = self._own(query_bundle, given)
-        nodes = self._nodes.get_nodes(self._order(own, given))
+        nodes = self._first_nodes(self._order(own, given))
         hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
         self._explain(own, hits, given)
         return hits
 
     def _order(self, own: OwnList | None, given: Sequence[str]) -> list[str]:
         best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
-        return (concatenate_guarded(given, best, self._guard) if best else list(given))[: self.similarity_top_k]
+        return concatenate_guarded(given, best, self._guard) if best else list(given)
+
+    def _first_nodes(self, order: Sequence[str]) -> list[BaseNode]:
+        """The first nodes that are there: one that has been deleted since, or that the graph knows and nobody holds, leaves its place to the next."""
+        nodes: list[BaseNode] = []
+        place = 0
+        while place < len(order) and len(nodes) < self.similarity_top_k:
+            wanted = order[place : place + self.similarity_top_k - len(nodes)]
+            nodes += self._nodes.get_nodes(wanted)
+            place += len(wanted)
+        return nodes
 
     def rankings(self, query: str, settings: Sequence[Mapping[str, Any]]) -> list[list[frozenset[str]]]:
         """What is found under several settings, the other retriever being asked once.
@@ -138,7 +148,7 @@ class GuardedRetriever(TracedRetriever):
             return [[] for _ in variants]
         widest = max(variants, key=lambda variant: variant._retriever_top_n, default=self)  # noqa: SLF001 - of the same class
         given = widest._ask(bundle)  # noqa: SLF001
-        orders = [variant._order(variant._own(own_bundle(bundle), given), given) for variant in variants]  # noqa: SLF001
+        orders = [variant._order(variant._own(own_bundle(bundle), given), given)[: self.similarity_top_k] for variant in variants]  # noqa: SLF001
         ids = list(dict.fromkeys(node_id for order in orders for node_id in order))
         names = {node.node_id: frozenset({node.node_id, node.ref_doc_id or node.node_id}) for node in self._nodes.get_nodes(ids)}
         return [[names[node_id] for node_id in order if node_id in names] for order in orders]

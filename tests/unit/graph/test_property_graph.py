@@ -10,8 +10,8 @@ from llama_index.core.indices.property_graph import ImplicitPathExtractor, Simpl
 from llama_index.core.schema import TextNode
 
 from llama_index_advanced_rag.errors import ConfigurationError
-from llama_index_advanced_rag.graph.entity_graph import EntityGraph
-from llama_index_advanced_rag.graph.property_graph import STORE_FACT, graph_of_store
+from llama_index_advanced_rag.graph.entity_graph import STORE_FACT, EntityGraph
+from llama_index_advanced_rag.graph.property_graph import graph_of_store
 from llama_index_advanced_rag.graph.store_rows import read_store
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import ScriptedLLM
