@@ -61,7 +61,7 @@ def naming_texts(size: int) -> list[str]:
     n_entities = int(ENTITIES * size)
     popularity = np.cumsum(1.0 / np.arange(1, n_entities + 1))
     drawn = np.searchsorted(popularity / popularity[-1], rng.random((size, MENTIONS))).clip(max=n_entities - 1)
-    return [" ".join(f"In this place one says that {_key(number).title()} is one of those who came before." for number in row) for row in drawn.tolist()]
+    return [" ".join(f"They met {_key(number).title()} there." for number in row) for row in drawn.tolist()]
 
 
 def _key(number: int) -> str:
