@@ -14,7 +14,8 @@ from typing_extensions import Self
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
 from llama_index_advanced_rag.retrievers.graph_search import GraphSearch, Walked
-from llama_index_advanced_rag.retrievers.graph_source import GraphWalks, graph_source_of
+from llama_index_advanced_rag.retrievers.graph_source import graph_source_of
+from llama_index_advanced_rag.retrievers.graph_views import views_of
 from llama_index_advanced_rag.retrievers.guarded import GuardedRetriever
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
 from llama_index_advanced_rag.retrievers.merging import Nodes
@@ -101,7 +102,7 @@ class EntityGraphRetriever(GuardedRetriever):
             verbose=verbose,
         )
         self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop)
-        walks = GraphWalks(graph_source_of(graph, self._nodes), edge_weights or EdgeWeights())
+        walks = views_of(graph_source_of(graph, self._nodes)).walks(edge_weights or EdgeWeights())
         self._search = GraphSearch(walks, self._nodes, TextAnalyzer(language), vectors)
 
     @classmethod

@@ -12,12 +12,11 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from llama_index_advanced_rag._concurrency import CopyableLock
-from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.titled_entities import TitledEntities
 from llama_index_advanced_rag.ranking.entity_vote import select_voters, vote, with_neighbours
-from llama_index_advanced_rag.retrievers.graph_source import GraphSource, graph_source_of
+from llama_index_advanced_rag.retrievers.graph_source import graph_source_of
+from llama_index_advanced_rag.retrievers.graph_views import views_of
 from llama_index_advanced_rag.retrievers.guarded import GuardedRetriever
 from llama_index_advanced_rag.retrievers.merging import Nodes
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
@@ -145,7 +144,7 @@ class EntityVoteRetriever(GuardedRetriever):
         self._source = graph_source_of(graph, self._nodes)
         self._vectors = vectors
         self._units = units
-        self._titled = _TitledOf(self._source)
+        self._titled = views_of(self._source).titled
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -167,7 +166,7 @@ class EntityVoteRetriever(GuardedRetriever):
         return self.similarity_top_k
 
     def _own(self, query_bundle: QueryBundle, found: Sequence[str]) -> Votes | None:
-        titled = self._titled.of(self._source.graph())
+        titled = self._titled.current()
         if not titled.texts:
             return None
         vector = query_bundle.embedding or self._vectors.query_vector(query_bundle.query_str)
@@ -191,18 +190,3 @@ class EntityVoteRetriever(GuardedRetriever):
         best = max(shares.values(), default=0.0) or 1.0
         of_document = np.array([shares.get(document, 0.0) / best for document in titled.document_ids])
         return 1 - self._options.document_weight + self._options.document_weight * of_document[titled.documents]
-
-
-class _TitledOf:
-    """The titled entities of a graph, made once for each."""
-
-    def __init__(self, source: GraphSource) -> None:
-        self._source = source
-        self._lock = CopyableLock()
-        self._last: TitledEntities | None = None
-
-    def of(self, graph: EntityGraph) -> TitledEntities:
-        with self._lock:
-            if self._last is None or self._last.graph is not graph:
-                self._last = TitledEntities.of(graph, self._source.documents(graph))
-            return self._last

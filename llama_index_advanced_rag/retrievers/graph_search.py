@@ -17,7 +17,7 @@ from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached, entity
 from llama_index_advanced_rag.graph.second_hop import MOST_PASSAGES, near_question_words
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.walk_story import walk_path
-from llama_index_advanced_rag.retrievers.graph_source import GraphWalks
+from llama_index_advanced_rag.retrievers.graph_views import GraphWalks
 from llama_index_advanced_rag.retrievers.walk_options import WalkOptions
 from llama_index_advanced_rag.stores.node_source import NodeSource
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer

@@ -1,7 +1,6 @@
 """Where a retriever gets the entity graph from: a corpus, whose changes it follows, or one that is ready."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from llama_index.core.graph_stores.types import PropertyGraphStore
@@ -13,11 +12,11 @@ from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.aliases import with_aliases
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.extraction import SPANS, read_records, resolve_extractor
-from llama_index_advanced_rag.graph.graph_walk import EDGE_WEIGHTS, GraphWalk, Mask
+from llama_index_advanced_rag.graph.graph_walk import Mask
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
 from llama_index_advanced_rag.graph.records import ExtractionRecord
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
-from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
+from llama_index_advanced_rag.retrievers.graph_views import GraphSource, GraphViews
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 from llama_index_advanced_rag.stores.rows.row_state import RowState
@@ -25,24 +24,6 @@ from llama_index_advanced_rag.stores.rows.row_state import RowState
 _IN_ORDER = "SELECT row, node_id FROM nodes WHERE row IS NOT NULL ORDER BY coalesce(ref_doc_id, ''), coalesce(start_char, 0), node_id"
 _DOCUMENTS = "SELECT node_id, ref_doc_id FROM nodes WHERE row IS NOT NULL"
 _READ_AT_ONCE = 2000
-_KEPT_WALKS = 8
-
-
-@runtime_checkable
-class GraphSource(Protocol):
-    """Gives the entity graph of this moment, and says which of its chunks a filter lets through."""
-
-    def graph(self) -> EntityGraph:
-        """The graph; the same object until something changes."""
-        ...
-
-    def allowed(self, graph: EntityGraph, filters: MetadataFilters) -> Mask:
-        """(n_chunks,) the chunks of a graph whose metadata match."""
-        ...
-
-    def documents(self, graph: EntityGraph) -> list[str]:
-        """The id of the document of each chunk of a graph; of a chunk without one its own."""
-        ...
 
 
 class ReadyGraph:
@@ -55,6 +36,7 @@ class ReadyGraph:
 
     def __init__(self, graph: EntityGraph, nodes: NodeSource) -> None:
         self._graph = graph
+        self.views = GraphViews(self)
         self._nodes = nodes
 
     def graph(self) -> EntityGraph:
@@ -83,6 +65,7 @@ class CorpusGraph:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
+        self.views = GraphViews(self)
         self._lock = CopyableLock()
         self._fold = NameFold()
         self._state: RowState | None = None
@@ -173,6 +156,7 @@ class AliasedGraph:
         self._lock = CopyableLock()
         self._last: tuple[EntityGraph, EntityGraph] | None = None
         self.vectors = vectors
+        self.views = GraphViews(self)
 
     def graph(self) -> EntityGraph:
         """The graph of this moment; the same object until something changes.
@@ -193,36 +177,6 @@ class AliasedGraph:
     def documents(self, graph: EntityGraph) -> list[str]:
         """The id of the document of each chunk."""
         return self._source.documents(graph)
-
-
-class GraphWalks:
-    """Walks on the graph of a source, made ready once for each state and filter.
-
-    Args:
-        source: gives the graph.
-        weights: how strongly the kinds of edges bind.
-    """
-
-    def __init__(self, source: GraphSource, weights: EdgeWeights = EDGE_WEIGHTS) -> None:
-        self.source = source
-        self._weights = weights.checked()
-        self._lock = CopyableLock()
-        self._graph: EntityGraph | None = None
-        self._walks: dict[str, GraphWalk] = {}
-
-    def walk(self, filters: MetadataFilters | None) -> GraphWalk:
-        """The walk through what the filters let through, on the graph of this moment."""
-        graph = self.source.graph()
-        key = "" if filters is None or not filters.filters else filters.model_dump_json()
-        with self._lock:
-            if graph is not self._graph:
-                self._graph, self._walks = graph, {}
-            if key not in self._walks:
-                while len(self._walks) >= _KEPT_WALKS:
-                    del self._walks[next(iter(self._walks))]
-                allowed = self.source.allowed(graph, filters) if key and filters is not None else None
-                self._walks[key] = GraphWalk.of(graph, weights=self._weights, allowed=allowed)
-            return self._walks[key]
 
 
 def graph_source_of(graph: object, nodes: NodeSource) -> GraphSource:

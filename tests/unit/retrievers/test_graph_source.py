@@ -18,7 +18,8 @@ from llama_index_advanced_rag.graph.graph_walk import entity_weights
 from llama_index_advanced_rag.graph.name_fold import NameFold
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
 from llama_index_advanced_rag.retrievers.graph_of_nodes import graph_of_nodes
-from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph, GraphSource, GraphWalks, ReadyGraph, graph_source_of
+from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph, ReadyGraph, graph_source_of
+from llama_index_advanced_rag.retrievers.graph_views import GraphSource, GraphWalks
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
