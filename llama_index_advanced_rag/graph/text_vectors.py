@@ -15,6 +15,7 @@ from llama_index_advanced_rag.embeddings.requests import checked, embed
 
 _AT_ONCE = 256
 _KEPT_QUERIES = 64
+_KEPT_MATRICES = 3
 _STORED = np.dtype("<f2")
 Matrix = NDArray[np.float32]
 
@@ -40,7 +41,7 @@ class TextVectors:
         self._lock = CopyableLock()
         self._known: dict[str, NDArray[np.float16]] | None = None
         self._queries: dict[str, list[float]] = {}
-        self._last: tuple[tuple[str, ...], Matrix] = ((), np.zeros((0, 0), dtype=np.float32))
+        self._matrices: list[tuple[Sequence[str], Matrix]] = []
 
     @property
     def embed_model(self) -> BaseEmbedding:
@@ -66,20 +67,23 @@ class TextVectors:
         return (self.matrix(texts) @ (query / length if length else query)).astype(np.float64)
 
     def matrix(self, texts: Sequence[str]) -> Matrix:
-        """(n, dimension) unit vectors of texts, in their order.
+        """(n, dimension) unit vectors of texts, in their order; asked again for the same list, which must not be changed meanwhile, the same matrix.
 
         Raises:
             ConfigurationError: the model gave unusable vectors.
             Exception: that of the model, as it was.
         """
         with self._lock:
-            if texts is not self._last[0] and tuple(texts) != self._last[0]:
-                self._embed_missing(texts)
-                known = self._kept()
-                stacked = np.array([known[text] for text in texts], dtype=np.float32)
-                lengths = np.linalg.norm(stacked, axis=1, keepdims=True) if len(texts) else np.ones((0, 1))
-                self._last = (tuple(texts), (stacked / np.where(lengths > 0, lengths, 1.0)).astype(np.float32))
-            return self._last[1]
+            for listed, matrix in self._matrices:
+                if listed is texts and len(listed) == len(matrix):
+                    return matrix
+            self._embed_missing(texts)
+            known = self._kept()
+            stacked = np.array([known[text] for text in texts], dtype=np.float32)
+            lengths = np.linalg.norm(stacked, axis=1, keepdims=True) if len(texts) else np.ones((0, 1))
+            matrix = (stacked / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+            self._matrices = [(texts, matrix), *self._matrices[: _KEPT_MATRICES - 1]]
+            return matrix
 
     def _kept(self) -> dict[str, NDArray[np.float16]]:
         if self._known is None:
@@ -101,16 +105,6 @@ class TextVectors:
             if self._store is not None and self._writes:
                 pairs = [(text, {"vector": base64.b64encode(vector.tobytes()).decode("ascii")}) for text, vector in fresh.items()]
                 self._store.put_all(pairs, collection=self._collection)
-
-    def forget_all_but(self, texts: Iterable[str]) -> None:
-        """Let go of vectors of other texts, here and in the store."""
-        with self._lock:
-            kept = set(texts)
-            known = self._kept()
-            for text in [text for text in known if text not in kept]:
-                del known[text]
-                if self._store is not None and self._writes:
-                    self._store.delete(text, self._collection)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

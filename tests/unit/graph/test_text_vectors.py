@@ -89,18 +89,6 @@ def test_in_the_store_of_an_index(tmp_path: Path) -> None:
     assert second.texts == []
 
 
-def test_what_is_not_needed_is_forgotten() -> None:
-    store, model = SimpleKVStore(), DeterministicEmbedding()
-    vectors = TextVectors(model, store)
-    vectors.matrix(NAMES)
-    vectors.forget_all_but(NAMES[:2])
-    vectors.matrix(NAMES[:3])
-    assert model.texts.count("Wainwright") == 2
-    assert model.texts.count("Knott") == 1
-    TextVectors(other := DeterministicEmbedding(), store).matrix(NAMES)
-    assert other.texts == ["Élan"]
-
-
 def test_no_texts() -> None:
     vectors = TextVectors(DeterministicEmbedding())
     assert vectors.matrix([]).shape[0] == 0
