@@ -29,7 +29,8 @@ class EntityGraphRetriever(GuardedRetriever):
     The walk (personalised PageRank) starts at the entities that the question names, each weighted by 1 / number of passages that name it,
     at the ends of the facts that fit it best where the graph has facts, and with the share `prior_share` at what `retriever` finds. Passages are
     ranked by how much of the walk's time is spent at them; the first `guard` of `retriever` stay in front, and what the walk does not reach follows.
-    A question that names nothing known is answered by `retriever` alone, in its order. No LLM call. An empty query finds nothing.
+    A question that names nothing known, or what passages all over the corpus name, is answered by `retriever`, in its order. No LLM call. An empty
+    query finds nothing.
 
     Scores are 1 / position; the walk's shares are in the trace, with the path by which each passage was reached.
 
@@ -47,6 +48,8 @@ class EntityGraphRetriever(GuardedRetriever):
         fact_weight: how much they start, beside the entities of the question, which start 1.
         second_hop: how much entities start that stand near the question's words in passages of its entities; 0 = not looked for. Costs the reading of
             at most 30 passages a question.
+        specific_up_to: the walk counts in full where the question names what at most so many passages name; the more passages name all of it, the
+            more the list of `retriever` counts instead. 0 = always in full.
         edge_weights: how strongly the kinds of edges bind.
         vectors: compares facts with the question by meaning too; None = by words only.
         language: of questions, an ISO code or "auto".
@@ -83,6 +86,7 @@ class EntityGraphRetriever(GuardedRetriever):
         top_facts: int = WalkOptions.top_facts,
         fact_weight: float = WalkOptions.fact_weight,
         second_hop: float = WalkOptions.second_hop,
+        specific_up_to: int = WalkOptions.specific_up_to,
         edge_weights: EdgeWeights | None = None,
         vectors: TextVectors | None = None,
         language: str = "auto",
@@ -101,7 +105,7 @@ class EntityGraphRetriever(GuardedRetriever):
             objects=objects,
             verbose=verbose,
         )
-        self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop)
+        self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop, specific_up_to)
         walks = views_of(graph_source_of(graph, self._nodes)).walks(edge_weights or EdgeWeights())
         self._search = GraphSearch(walks, self._nodes, TextAnalyzer(language), vectors)
 

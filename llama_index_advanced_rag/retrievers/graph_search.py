@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.fact_index import FactIndex
-from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached, entity_weights
+from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached, entity_weights, trust_in
 from llama_index_advanced_rag.graph.second_hop import MOST_PASSAGES, near_question_words
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.walk_story import walk_path
@@ -105,7 +105,8 @@ class GraphSearch:
         if not sum(seeds.values()):
             return None
         places = [place for place in map(graph.place_of_chunk.get, found[: options.prior_top_n]) if place is not None and _is_allowed(walk, place)]
-        reached = walk.reach(seeds, places, prior_share=options.prior_share, damping=options.damping)
+        trust = trust_in(graph, seeds, options.specific_up_to)
+        reached = walk.reach(seeds, places, prior_share=options.prior_share, damping=options.damping, trust=trust)
         return Walked(walk, reached, options.damping, query)
 
     def _fact_ends(self, walk: GraphWalk, query: str, top_facts: int) -> dict[int, float]:

@@ -23,7 +23,7 @@ class VoteOptions(TunableOptions):
     document_weight: float = 0.15
     share_weight: float = SHARE_WEIGHT
     neighbour_decay: float = 0.5
-    guard: int = 1
+    guard: int = 0
 
     def __post_init__(self) -> None:
         for name in SHARES:

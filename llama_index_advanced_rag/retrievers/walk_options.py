@@ -8,7 +8,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.fact_index import TOP_FACTS
-from llama_index_advanced_rag.graph.graph_walk import DAMPING, PRIOR_SHARE
+from llama_index_advanced_rag.graph.graph_walk import DAMPING, PRIOR_SHARE, SPECIFIC_UP_TO
 from llama_index_advanced_rag.ranking.fusion import GUARD
 
 
@@ -47,6 +47,7 @@ class WalkOptions(TunableOptions):
     top_facts: int = TOP_FACTS
     fact_weight: float = 1.0
     second_hop: float = 0.0
+    specific_up_to: int = SPECIFIC_UP_TO
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -60,3 +61,4 @@ class WalkOptions(TunableOptions):
         whole_number("prior_top_n", self.prior_top_n)
         whole_number("guard", self.guard, least=0)
         whole_number("top_facts", self.top_facts, least=0)
+        whole_number("specific_up_to", self.specific_up_to, least=0)

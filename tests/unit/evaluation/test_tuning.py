@@ -200,7 +200,7 @@ def walks(child: Counted) -> EntityGraphRetriever:
 
 
 def votes(child: Counted) -> EntityVoteRetriever:
-    return EntityVoteRetriever(child, EntityGraph.from_triples(TRIPLES), nodes=child.nodes, vectors=TextVectors(DeterministicEmbedding()), top_n=2)
+    return EntityVoteRetriever(child, EntityGraph.from_triples(TRIPLES), nodes=child.nodes, vectors=TextVectors(DeterministicEmbedding()), top_n=2, guard=1)
 
 
 @pytest.mark.parametrize("make", [walks, votes])
