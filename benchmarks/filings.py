@@ -23,8 +23,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "hierarchical": {"mode": "hierarchical"},
     "graph-unguarded": {"mode": "graph", "guard": 0},
     "graph": {"mode": "graph"},
-    "vote-unguarded": {"mode": "vote", "guard": 0},
     "vote": {"mode": "vote"},
+    "vote-guarded": {"mode": "vote", "guard": 1},
 }
 DELIVERED = "hybrid-weighted"
 CUTS = (5, 10)

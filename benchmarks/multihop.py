@@ -49,15 +49,15 @@ INDEX_SYSTEMS: dict[str, dict[str, Any]] = {
     "graph-unguarded": {"mode": "graph", "guard": 0},
     "graph": {"mode": "graph"},
     "graph-second-hop": {"mode": "graph", "second_hop": 0.5},
-    "vote-unguarded": {"mode": "vote", "guard": 0},
     "vote": {"mode": "vote"},
+    "vote-guarded": {"mode": "vote", "guard": 1},
 }
 SIMPLE = ("dense", "lexical", "hybrid-rrf", "hybrid-weighted")
-HIPPORAG, TRIPLES_ONLY, TRIPLES_TEXT, TUNED = "hipporag2-no-filter", "graph-triples", "graph-triples-text", "graph-tuned"
-OF_TRIPLES = (HIPPORAG, TRIPLES_ONLY, f"{TRIPLES_ONLY}-unguarded", TRIPLES_TEXT, f"{TRIPLES_TEXT}-unguarded")
+HIPPORAG, OF_FACTS, TUNED = "hipporag2-no-filter", "graph-triples", "graph-tuned"
+OF_TRIPLES = (HIPPORAG, OF_FACTS, f"{OF_FACTS}-unguarded")
 RERANK = "+rerank"
 BASES = (PLAIN, *INDEX_SYSTEMS, *OF_TRIPLES)
-SYSTEMS = (*BASES, *(f"{name}{RERANK}" for name in ("hybrid-weighted", "graph", "vote", HIPPORAG, TRIPLES_TEXT)))
+SYSTEMS = (*BASES, *(f"{name}{RERANK}" for name in ("hybrid-weighted", "graph", "vote", HIPPORAG, OF_FACTS)))
 TOP_K, RERANKED = 10, 20
 COLUMNS = ("dataset", "system", "n", "R@2", "R@5", "R@8", "all@5", "all@8", "MRR", "R@5_interval", "ms_per_query")
 
@@ -99,7 +99,7 @@ class Systems:
     def __init__(self, folder: Path, corpus: Sequence[Mapping[str, str]], cache: Path | None) -> None:
         self.index = build_index(corpus, cache / folder.name if cache else None)
         self._folder, self._corpus, self._cache = folder, corpus, cache
-        self._graphs: dict[str, EntityGraph] = {}
+        self._graph: EntityGraph | None = None
         self._facts: TextVectors | None = None
         self._hipporag: Any = None
 
@@ -113,10 +113,10 @@ class Systems:
             return self.index.as_retriever(similarity_top_k=top_k, **INDEX_SYSTEMS[system])
         if system == HIPPORAG:
             return self._hippo(top_k)
-        name, guard = system.removesuffix("-unguarded"), 0 if system.endswith("-unguarded") else 1
+        guard = 0 if system.endswith("-unguarded") else 1
         hybrid = self.index.as_retriever("hybrid", similarity_top_k=top_k)
         return EntityGraphRetriever(
-            hybrid, self._triples_graph(name), nodes=self.index.corpus, similarity_top_k=top_k, guard=guard, vectors=self._fact_vectors(), language="en"
+            hybrid, self._triples_graph(), nodes=self.index.corpus, similarity_top_k=top_k, guard=guard, vectors=self._fact_vectors(), language="en"
         )
 
     def _hippo(self, top_k: int) -> BaseRetriever:
@@ -125,14 +125,12 @@ class Systems:
             self._hipporag = load_hipporag(self._folder, self._corpus, cache=self._cache, passage_vectors=vectors)
         return HippoRAG2Retriever(self._hipporag, passages(self._corpus), similarity_top_k=top_k)
 
-    def _triples_graph(self, name: str) -> EntityGraph:
-        """The graph of the given triples and the titles; with the texts, in which their names are found, where the name says so."""
-        if name not in self._graphs:
-            triples = {row["id"]: [triple for triple in row["triples"] if len(triple) == 3] for row in read_jsonl(self._folder / TRIPLES)}
-            titles = {row["id"]: row["title"] for row in self._corpus}
-            texts = {row["id"]: row["text"] for row in self._corpus} if name == TRIPLES_TEXT else None
-            self._graphs[name] = EntityGraph.from_triples(triples, titles=titles, texts=texts)
-        return self._graphs[name]
+    def _triples_graph(self) -> EntityGraph:
+        """The graph of the given triples and the titles."""
+        if self._graph is None:
+            triples = {row["id"]: row["triples"] for row in read_jsonl(self._folder / TRIPLES)}
+            self._graph = EntityGraph.from_triples(triples, titles={row["id"]: row["title"] for row in self._corpus})
+        return self._graph
 
     def _fact_vectors(self) -> TextVectors:
         if self._facts is None:
