@@ -11,7 +11,10 @@ _NAME = re.compile(
 )
 _LONGEST_KATAKANA = 60
 _FEWEST_KATAKANA = 3
-_UNIT = re.compile(r"\d+(?:[.,]\d+)*\s?(?:[万亿億兆千百]?(?:円|元|人民币|美元|ドル|ユーロ|원|%|％|パーセント|キロ|公里|米|メートル)|[万亿億兆])")
+# Bounded, so that a megabyte of digits is passed over in one step.
+_UNIT = re.compile(
+    r"(?<!\d)\d{1,24}(?:[.,]\d{1,12}){0,8}(?!\d)\s?(?:[万亿億兆千百]?(?:円|元|人民币|美元|ドル|ユーロ|원|%|％|パーセント|キロ|公里|米|メートル)|[万亿億兆])"
+)
 _DATE = re.compile(r"\d{4}\s?[年년](?:\s?\d{1,2}\s?[月월](?:\s?\d{1,2}\s?[日일])?)?")
 _SENTENCE = re.compile("[。！？、，]")
 

@@ -283,6 +283,8 @@ SENTENCE = "In 2018 the University of Copenhagen paid $2.5 million to Boritzer's
             "July 1, " * 80_000,
             "Server. " * 80_000,
             '"(' * 300_000 + "A",
+            "円" + "1" * 1_000_000,
+            "円" + "1," * 300_000,
         ),
     ],
     ids=lambda text: repr(text[:8]),
