@@ -123,9 +123,8 @@ class EntityGraph:
         """
         arrays = fold_arrays([fold.chunks[number] for number in chunks], aliases or {})
         names = [fold.spelling(key) for key in arrays.keys]
-        return cls(
-            list(chunks.values()), arrays.keys, names, arrays.mentions, arrays.own, arrays.titles, arrays.facts, arrays.aliases, fold.names, arrays.namesakes
-        )
+        known = fold.names.copy()  # the fold goes on changing, the graph does not
+        return cls(list(chunks.values()), arrays.keys, names, arrays.mentions, arrays.own, arrays.titles, arrays.facts, arrays.aliases, known, arrays.namesakes)
 
     @classmethod
     def from_records(cls, chunks: Mapping[str, ChunkText], *, aliases: Mapping[tuple[str, str], float] | None = None) -> "EntityGraph":

@@ -90,6 +90,18 @@ def test_it_is_the_same_object_until_something_changes() -> None:
         assert source.graph() is second, "what changes nothing changes nothing"
 
 
+def test_a_graph_links_what_it_knows_whatever_came_later() -> None:
+    with index_of("fells") as index:
+        before = CorpusGraph(index.corpus)
+        graph = before.graph()
+        index.insert(document("parks", "The Lake District National Park is in England."))
+        assert before.graph() is not graph
+        assert [graph.names[entity] for entity in graph.link("Where is the Lake District National Park?")] == ["Lake District"]
+        index.delete_ref_doc("fells")
+        before.graph()
+        assert [graph.names[entity] for entity in graph.link("Who climbed Knott?")] == ["Knott"]
+
+
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_after_every_change_it_is_the_graph_of_a_fresh_index(tmp_path: Path, in_memory: bool) -> None:
     options = {} if in_memory else {"persist_dir": tmp_path / "index"}

@@ -70,6 +70,16 @@ def test_what_was_forgotten_leaves_no_trace(steps: list[tuple[bool, str]], text:
     assert changed.find(name_words(text)) == fresh.find(name_words(text))
 
 
+def test_a_copy_knows_what_was_known() -> None:
+    gazetteer = Gazetteer(["lake", "lake district"])
+    copied = gazetteer.copy()
+    gazetteer.discard("lake district")
+    gazetteer.add("lake district park")
+    assert found(copied, "Lake District Park") == ["lake district"]
+    copied.add("park")
+    assert found(gazetteer, "Lake District Park, Park") == ["lake district park"]
+
+
 def test_nothing_known_and_nothing_to_read() -> None:
     assert Gazetteer().find(name_words("New York")) == []
     assert Gazetteer(["", "new york"]).find([]) == []
