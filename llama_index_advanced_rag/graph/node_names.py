@@ -57,6 +57,16 @@ def names_of(node: BaseNode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name))
 
 
+def is_opaque(name: str) -> bool:
+    """Whether a name is one that a machine made up: a UUID or a digest.
+
+    Example:
+        >>> is_opaque("0f8fad5b-d9cb-469f-a165-70867728950e"), is_opaque("bert")
+        (True, False)
+    """
+    return _OPAQUE.fullmatch(name) is not None
+
+
 def _title(metadata: Mapping[str, Any], ref_doc_id: str) -> str:
     for given in (metadata.get("title"), _stem(metadata.get("file_name")), _stem(ref_doc_id)):
         if isinstance(given, str) and (name := _name(given)):
@@ -70,7 +80,7 @@ def _stem(file_name: object) -> str:
     if match is None:
         return ""
     stem = match.group(1)
-    return stem if " " in stem or _OPAQUE.fullmatch(stem) else _JOINTS.sub(" ", stem)
+    return stem if " " in stem or is_opaque(stem) else _JOINTS.sub(" ", stem)
 
 
 def _heading(metadata: Mapping[str, Any]) -> str:
@@ -92,5 +102,5 @@ def _name(given: str) -> str:
         return ""
     name = " ".join(given.split())
     letters = sum(len(word) for word in _WORD.findall(name))
-    known = name.casefold() not in _NO_NAMES and not _OPAQUE.fullmatch(name)
+    known = name.casefold() not in _NO_NAMES and not is_opaque(name)
     return name if known and letters and sum(map(str.isalnum, name)) > 1 else ""

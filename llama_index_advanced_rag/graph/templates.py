@@ -201,7 +201,10 @@ DATED: Mapping[str, Mapping[str, str]] = {
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "related": "{subject} is related to {object}",
-        "together": "{subject} and {object} are named together in «{source}»",
+        "together": "{subject} and {object} are named together in “{source}”",
+        "in one passage": "{subject} and {object} are named in one passage",
+        "names": "names {object}",
+        "names too": "names {object}, as does “{source}”",
         "connected": "{subject} and {object} are connected",
         "then": "; ",
         "property": "({key}: {value})",
@@ -221,6 +224,9 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "fr": {
         "related": "{subject} est en lien avec {object}",
         "together": "{subject} et {object} sont nommés ensemble dans « {source} »",
+        "in one passage": "{subject} et {object} sont nommés dans un même passage",
+        "names": "nomme {object}",
+        "names too": "nomme {object}, comme « {source} »",
         "connected": "{subject} et {object} sont liés",
         "then": " ; ",
         "property": "({key} : {value})",

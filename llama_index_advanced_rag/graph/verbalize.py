@@ -30,7 +30,8 @@ class Step:
         start: name of the entity it comes from.
         end: name of the entity it goes to.
         fact: the fact that joins them, in whichever direction it is told; None = no fact is known.
-        source: title of a chunk that names both, or whatever names it; it is said where there is no fact. None = all that is known is that they are connected.
+        source: title of a chunk that names both, or whatever names it; it is said where there is no fact. "" = that chunk has no title; None = all that is
+            known is that they are connected.
     """
 
     start: str
@@ -155,6 +156,17 @@ def _groups(facts: Sequence[Relation], paths: Sequence[Sequence[Step]], wording:
             head = []
 
 
+def naming_clause(name: str, source: str = "", *, language: str = "en") -> str:
+    """That a passage names something, and which passage does so too; without a full stop.
+
+    Example:
+        >>> naming_clause("Claude"), naming_clause("Claude", "Models", language="fr")
+        ('names Claude', 'nomme Claude, comme « Models »')
+    """
+    title = clean_name(source)
+    return _Wording.of(language, None).words["names too" if title else "names"].format(object=clean_name(name), source=title)
+
+
 class _Wording(NamedTuple):
     """How things are said in one language, with the templates of the caller."""
 
@@ -186,7 +198,8 @@ class _Wording(NamedTuple):
         start, end, source = clean_name(step.start), clean_name(step.end), clean_name(step.source or "")
         if not start or not end or start == end:
             return ""
-        return self.words["together" if source else "connected"].format(subject=start, object=end, source=source)
+        known = "together" if source else "connected" if step.source is None else "in one passage"
+        return self.words[known].format(subject=start, object=end, source=source)
 
     def _said(self, subject: str, predicate: str, other: str) -> str:
         if not predicate:

@@ -7,8 +7,9 @@ import numpy as np
 
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Mask, Reached
+from llama_index_advanced_rag.graph.node_names import is_opaque
 from llama_index_advanced_rag.graph.records import Relation
-from llama_index_advanced_rag.graph.verbalize import Step, path_sentence
+from llama_index_advanced_rag.graph.verbalize import Step, naming_clause, path_sentence
 from llama_index_advanced_rag.ranking.walk_paths import strongest_chain
 
 
@@ -20,7 +21,8 @@ class WalkPath:
         entities: names of the entities on it, from the first to the one that the chunk names; empty where another retriever found the chunk.
         chunks: node ids of the chunks on it, the chunk last.
         steps: the same as steps from entity to entity.
-        origin: title of the chunk that it begins with, found by another retriever; None where it begins with an entity of the question.
+        origin: title of the chunk that it begins with, found by another retriever, "" where that has none; None where it begins with an entity of the
+            question.
     """
 
     entities: tuple[str, ...]
@@ -37,10 +39,7 @@ class WalkPath:
         """
         if self.steps:
             return path_sentence(self.steps, language=language)
-        if not self.entities:
-            return ""
-        verb, like, quoted = ("nomme", "comme", f"« {self.origin} »") if language == "fr" else ("names", "as does", f"“{self.origin}”")
-        return f"{verb} {self.entities[-1]}" + (f", {like} {quoted}" if self.origin else "")
+        return naming_clause(self.entities[-1], self.origin or "", language=language) if self.entities else ""
 
 
 def walk_path(walk: GraphWalk, reached: Reached, chunk: int, *, damping: float) -> WalkPath:
@@ -87,6 +86,8 @@ def fact_between(graph: EntityGraph, one: int, other: int, *, allowed: Mask | No
 
 
 def chunk_title(graph: EntityGraph, chunk: int) -> str:
-    """What the document of a chunk is called; its node id where it has no name."""
+    """What the document of a chunk is called; its node id where it has no name, and "" where that is a made-up one, which tells nobody anything."""
     title = int(graph.titles[chunk])
-    return graph.names[title] if title >= 0 else graph.chunk_ids[chunk]
+    if title >= 0:
+        return graph.names[title]
+    return "" if is_opaque(graph.chunk_ids[chunk]) else graph.chunk_ids[chunk]

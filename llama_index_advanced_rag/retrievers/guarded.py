@@ -162,7 +162,8 @@ class GuardedRetriever(TracedRetriever):
         for rank, hit in enumerate(hits, start=1):
             why, details = ("", {}) if own is None else own.story(hit.node_id)
             beside = f"{name} #{ranks[hit.node_id]}" if hit.node_id in ranks else ""
-            trace.add(Evidence(hit.node_id, self.stage, rank, hit.score, "; ".join(part for part in (why, beside) if part), details))
+            told = f"{why.removesuffix('.')}; {beside}" if why and beside else why or beside
+            trace.add(Evidence(hit.node_id, self.stage, rank, hit.score, told, details))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._retriever!r}, similarity_top_k={self.similarity_top_k})"

@@ -117,7 +117,7 @@ def test_names_are_data():
     assert fact_sentence(Relation("{a}", "{b}_of", "{c}")) == "{a} {b} of {c}."
     fact_sentence(Relation("Acme\ud800", "uses\udfff", "B", {"\ud800": "\ud800x"})).encode()
     assert fact_sentence(Relation("Acme\ud800", "uses", "Beta Inc.")) == "Acme uses Beta Inc."
-    assert path_sentence([Step("{a}", "{b}", source="{c}\n# d")]) == "{a} and {b} are named together in «{c} # d»."
+    assert path_sentence([Step("{a}", "{b}", source="{c}\n# d")]) == "{a} and {b} are named together in “{c} # d”."
 
 
 def test_long_names_are_cut():
@@ -131,7 +131,7 @@ def test_empty_parts():
     assert fact_sentence(Relation("Acme", " ", "\n")) == ""
     assert fact_sentence(Relation("Acme", "went_bankrupt", "", {"date": "2020"})) == "Acme went bankrupt (in 2020)."
     assert path_sentence([]) == path_sentence([Step("", "Acme")]) == path_sentence([Step("Acme", "Acme")]) == ""
-    assert path_sentence([Step("Acme", "Beta", Relation("", "", ""), "Title")]) == "Acme and Beta are named together in «Title»."
+    assert path_sentence([Step("Acme", "Beta", Relation("", "", ""), "Title")]) == "Acme and Beta are named together in “Title”."
     assert subgraph_text([], []) == subgraph_text([Relation("", "", "")], [[], [Step("", "")]]) == ""
 
 
@@ -145,7 +145,7 @@ def test_a_path_tells_facts_in_their_own_direction():
 def test_steps_without_a_fact_tell_where_both_are_named():
     path = [Step("Anthropic", "Claude", CREATED), Step("Claude", "Transformer", source="Models of today"), Step("Transformer", "BERT")]
     assert (
-        path_sentence(path) == "Anthropic created Claude; Claude and Transformer are named together in «Models of today»; Transformer and BERT are connected."
+        path_sentence(path) == "Anthropic created Claude; Claude and Transformer are named together in “Models of today”; Transformer and BERT are connected."
     )
     french = "Anthropic a créé Claude ; Claude et Transformer sont nommés ensemble dans « Models of today » ; Transformer et BERT sont liés."
     assert path_sentence(path, language="fr") == french
@@ -204,3 +204,9 @@ def test_five_megabytes_in_a_name_and_ten_thousand_facts_take_seconds():
     facts = [Relation(f"Entity {number}", f"predicate_{number}", "Other", {"date": "2020", "amount": number}) for number in range(10_000)]
     assert subgraph_text(facts, max_tokens=10**9, count_tokens=len).count("\n") == 10_000
     assert time.process_time() - started < 20
+
+
+def test_a_passage_without_a_title_is_a_passage() -> None:
+    path = [Step("Acme", "Beta", source="")]
+    assert path_sentence(path) == "Acme and Beta are named in one passage."
+    assert path_sentence(path, language="fr") == "Acme et Beta sont nommés dans un même passage."

@@ -88,8 +88,9 @@ def test_a_fact_between_two_in_either_direction_and_the_first_of_several() -> No
 
 
 def test_what_a_passage_is_called() -> None:
-    graph = EntityGraph.from_triples({"a": [("X", "made", "Y")]}, titles={"b": "The Title"})
-    assert [chunk_title(graph, chunk) for chunk in (0, 1)] == ["a", "The Title"]
+    made_up = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    graph = EntityGraph.from_triples({"a": [("X", "made", "Y")], made_up: [("X", "made", "Z")]}, titles={"b": "The Title"})
+    assert [chunk_title(graph, chunk) for chunk in range(3)] == ["a", "", "The Title"]
 
 
 def test_names_of_ten_thousand_characters_are_cut_in_the_sentence() -> None:

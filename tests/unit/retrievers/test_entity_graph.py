@@ -94,10 +94,10 @@ def test_companies_are_reached_through_their_models(texts: Mapping[str, str] | N
     assert {"google", "openai"} <= set(list(evidence)[:4])
     assert "BERT" in evidence["google"].details["entities"]
     assert ["BERT", "créé par", "Google"] in evidence["google"].details["facts"]
-    assert evidence["google"].why.startswith("Google a créé BERT.")
+    assert evidence["google"].why.startswith("Google a créé BERT; ")
     assert "GPT-4" in evidence["openai"].details["entities"]
     assert ["GPT-4", "créé par", "OpenAI"] in evidence["openai"].details["facts"]
-    assert evidence["openai"].why.startswith("OpenAI a créé GPT-4.")
+    assert evidence["openai"].why.startswith("OpenAI a créé GPT-4; ")
 
 
 @pytest.mark.parametrize("texts", [None, TEXTS], ids=["triples alone", "triples and texts"])
@@ -109,7 +109,7 @@ def test_who_proposed_what_the_model_uses_is_reached_through_both(texts: Mapping
     assert details["entities"] == ["Anthropic", "Claude", "Transformer"]
     assert details["chunks"][-2:] == ["transformer", "vaswani"]
     assert details["facts"] == [["Claude", "créé par", "Anthropic"], ["Claude", "utilise", "Transformer"], ["Transformer", "proposé par", "Vaswani"]]
-    assert evidence["vaswani"].why.startswith("Anthropic a créé Claude ; Claude utilise Transformer ; Vaswani a proposé Transformer.")
+    assert evidence["vaswani"].why.startswith("Anthropic a créé Claude ; Claude utilise Transformer ; Vaswani a proposé Transformer; ")
 
 
 def test_the_names_in_the_texts_are_enough() -> None:
