@@ -13,8 +13,9 @@ from typing import Any
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_advanced_rag.answering.citations import CitationWriter
-from llama_index_advanced_rag.answering.context import NumberedContext, escape_tags
+from llama_index_advanced_rag.answering.context import NumberedContext, NumberedSentence, escape_tags
 from llama_index_advanced_rag.answering.support import SupportReport, check_support
+from llama_index_advanced_rag.postprocessors.subgraph_context import tells_of_the_graph
 from llama_index_advanced_rag.retrievers.base import own_bundle
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
 from llama_index_advanced_rag.text.languages import FALLBACK
@@ -90,6 +91,12 @@ class Turn:
             return TextAnalyzer(self.language)
         sample = " ".join(sentence.text for sentence in self.context.sentences[:20])
         return TextAnalyzer(detect_language(self.question) or detect_language(sample) or FALLBACK)
+
+    @property
+    def quotable(self) -> list[NumberedSentence]:
+        """The sentences of documents; what `SubgraphContext` says stands in none, and is there for an LLM to read."""
+        made = {hit.node_id for hit in self.nodes if tells_of_the_graph(hit.node)}
+        return [sentence for sentence in self.context.sentences if sentence.node_id not in made]
 
     @property
     def prompt_variables(self) -> dict[str, str]:

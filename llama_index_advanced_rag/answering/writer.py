@@ -159,7 +159,7 @@ class AnswerWriter:
             return [empty_question(language)]
         if self.llm is not None and turn.context.sentences:
             turn.fall_back(reason or "the LLM answered nothing.")
-        extracts = extract_sentences(turn.question, turn.context.sentences, analyzer=turn.analyzer, similarities=similarities, max_sentences=self.max_sentences)
+        extracts = extract_sentences(turn.question, turn.quotable, analyzer=turn.analyzer, similarities=similarities, max_sentences=self.max_sentences)
         quoted = compose_answer(extracts) or [no_answer(language)]
         return [f"\n\n{broken_off(language)}\n", *quoted] if turn.text else quoted
 
@@ -191,7 +191,7 @@ class AnswerWriter:
     def _to_compare(self, turn: Turn) -> list[NumberedSentence]:
         if self.embed_model is None or not turn.question:
             return []
-        return sentences_to_compare(turn.question, turn.context.sentences, analyzer=turn.analyzer)
+        return sentences_to_compare(turn.question, turn.quotable, analyzer=turn.analyzer)
 
 
 def _without_similarities(turn: Turn, error: Exception) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._choices import whole_number
@@ -43,9 +43,10 @@ class SubgraphContext(BaseNodePostprocessor):
     """Adds one node in front of the retrieved ones: the facts around the entities that the question names, and how these are connected.
 
     Its text is sentences, a line each, the nearest and best fitting facts first. Its metadata have `kind` "subgraph", and in `chunks` the node ids of
-    the passages that say what stands in it, for whoever wants to check it: the node itself is made of the graph and stands in no document. Its id
-    follows from its text, its score is that of the best node. Where the question names no entity, or nothing is known of those it names, there is no
-    such node. Retrieved nodes keep place and score, in new `NodeWithScore` objects. 0 LLM calls.
+    the passages that say what stands in it, for whoever wants to check it: the node itself is made of the graph and stands in no document. It is for
+    an LLM to read; a `GroundedQueryEngine` without one quotes passages only. Its id follows from its text, its score is that of the best node. Where
+    the question names no entity, or nothing is known of those it names, there is no such node. Retrieved nodes keep place and score, in new
+    `NodeWithScore` objects. 0 LLM calls.
 
     Args:
         graph: an `EntityGraph`, a `PropertyGraphStore` (read once, now), a corpus or another graph source.
@@ -159,7 +160,7 @@ class SubgraphContext(BaseNodePostprocessor):
 
     def _relevance(self, query: str) -> Callable[[Sequence[Relation]], Sequence[float]]:
         def scores(facts: Sequence[Relation]) -> Sequence[float]:
-            vector = None if self._vectors is None else self._vectors.embed_model.get_query_embedding(query)
+            vector = None if self._vectors is None else self._vectors.query_vector(query)
             index = FactIndex(GraphFacts(_NO_PLACES, _NO_PLACES, _NO_PLACES, facts), self._analyzer, self._vectors)
             return index.scores(query, vector).tolist()
 
@@ -167,6 +168,11 @@ class SubgraphContext(BaseNodePostprocessor):
 
     def __repr__(self) -> str:
         return f"SubgraphContext(max_tokens={self.max_tokens}, max_hops={self.max_hops}, max_facts={self.max_facts})"
+
+
+def tells_of_the_graph(node: BaseNode) -> bool:
+    """Whether a node was put in front by `SubgraphContext`: it stands in no document."""
+    return node.metadata.get("kind") == KIND and node.ref_doc_id is None
 
 
 def _node(text: str, language: str, chunks: Sequence[str]) -> TextNode:

@@ -16,7 +16,7 @@ from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.postprocessors.subgraph_context import KIND, SubgraphContext
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
-from llama_index_advanced_rag.testing import DeterministicEmbedding, check_postprocessor_contract
+from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM, check_postprocessor_contract
 from llama_index_advanced_rag.testing.observing import snapshot
 from llama_index_advanced_rag.trace import capture_trace
 
@@ -181,9 +181,10 @@ def test_nothing_given_is_changed_and_the_trace_says_what_was_told():
     assert (first.rank, first.why, first.details["chunks"]) == (1, "tells of 0 connections and 3 facts around Anthropic", ["t4", "t5", "t6"])
 
 
-def test_a_grounded_engine_cites_it():
+def test_an_llm_cites_it():
     nodes = [TextNode(id_="t4", text="Anthropic est une entreprise."), TextNode(id_="t6", text="Une architecture de 2017.")]
-    engine = GroundedQueryEngine(search_nodes(nodes, language="fr"), node_postprocessors=[SubgraphContext(course())])
+    llm = ScriptedLLM(["Anthropic a créé Claude [2]."])
+    engine = GroundedQueryEngine(search_nodes(nodes, language="fr"), llm=llm, node_postprocessors=[SubgraphContext(course())])
     response = engine.query("Qui a créé Claude chez Anthropic ?")
     cited = next(hit for hit in response.source_nodes if hit.node.metadata.get("kind") == KIND)
     assert cited.node.metadata["chunks"][0] == "t4"

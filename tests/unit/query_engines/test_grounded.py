@@ -16,6 +16,8 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentError
+from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.postprocessors.subgraph_context import SubgraphContext
 from llama_index_advanced_rag.query_engines import grounded
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -189,6 +191,17 @@ def test_without_an_llm_sentences_are_quoted() -> None:
     assert response.source_nodes[0].node.node_id == "a"
     assert response.metadata["usage"]["llm_calls"] == 0
     assert response.metadata["support"]["supported_share"] == 1.0
+
+
+def test_what_the_graph_says_is_for_an_llm_and_is_not_quoted() -> None:
+    graph = EntityGraph.from_triples({"a": [("Acme", "founded by", "Jane Doe")], "c": [("Jane Doe", "born in", "Lyon")]})
+    context = SubgraphContext(graph, language="en")
+    response = make_engine(node_postprocessors=[context]).query(QUESTION)
+    assert str(response).startswith("The company Acme was founded by Jane Doe. [1]")
+    assert response.source_nodes[0].node.node_id == "a"
+    engine = make_engine("Jane Doe [1].", node_postprocessors=[context])
+    engine.query(QUESTION)
+    assert "Acme was founded by Jane Doe." in prompts_of(engine)[0].partition("# Book")[0]
 
 
 def test_settings_llm_is_never_called(settings_llm_untouched: None) -> None:
