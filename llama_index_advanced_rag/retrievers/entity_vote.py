@@ -141,10 +141,9 @@ class EntityVoteRetriever(GuardedRetriever):
             verbose=verbose,
         )
         self._options = VoteOptions(top_n, document_weight, share_weight, neighbour_decay, guard)
-        self._source = graph_source_of(graph, self._nodes)
         self._vectors = vectors
         self._units = units
-        self._titled = views_of(self._source).titled
+        self._views = views_of(graph_source_of(graph, self._nodes))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -166,12 +165,12 @@ class EntityVoteRetriever(GuardedRetriever):
         return self.similarity_top_k
 
     def _own(self, query_bundle: QueryBundle, found: Sequence[str]) -> Votes | None:
-        titled = self._titled.current()
+        titled = self._views.titled.current()
         if not titled.texts:
             return None
         vector = query_bundle.embedding or self._vectors.query_vector(query_bundle.query_str)
         scores = np.clip(self._vectors.similarities(titled.texts, vector), 0.0, 1.0) * self._document_factors(titled, query_bundle.query_str)
-        allowed = None if self.filters is None or not self.filters.filters else self._source.allowed(titled.graph, self.filters)
+        allowed = self._views.masks.of(titled.graph, self.filters)
         naming: Any = titled.naming
         if allowed is not None:
             scores = np.where(naming @ allowed.astype(np.float64) > 0, scores, 0.0)

@@ -89,11 +89,11 @@ class CorpusGraph:
         with self._lock:
             state = self._corpus.state()
             if self._graph is None or state is not self._state:
-                with self._corpus.database.snapshot():
-                    rows: dict[int, str] = dict(self._corpus.database.query(_IN_ORDER))
-                    if self._graph is None or rows != self._rows:
-                        self._update(rows)
-                        self._graph, self._rows = EntityGraph.from_fold(self._fold, rows), rows
+                seen = set((state.row_ids if state.alive is None else state.row_ids[state.alive]).tolist())
+                rows: dict[int, str] = {row: node_id for row, node_id in self._corpus.database.query(_IN_ORDER) if row in seen}
+                if self._graph is None or rows != self._rows:
+                    self._update(rows)
+                    self._graph, self._rows = EntityGraph.from_fold(self._fold, rows), rows
                 self._state = state
             return self._graph
 
@@ -114,7 +114,11 @@ class CorpusGraph:
         return [known.get(chunk) or chunk for chunk in graph.chunk_ids]
 
     def _update(self, rows: Mapping[int, str]) -> None:
-        """Fold what has come, unfold what has gone."""
+        """Fold what has come, unfold what has gone.
+
+        A row never stands for another node, so searches and changes go on meanwhile: what is deleted while it is read says nothing, and is unfolded
+        with the next state.
+        """
         for row in [row for row in self._fold.chunks if row not in rows]:
             self._fold.remove(row)
         new = [row for row in rows if row not in self._fold.chunks]

@@ -1,6 +1,7 @@
 """What retrievers over one entity graph share: walks and titled entities, made ready once."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -10,7 +11,9 @@ from llama_index_advanced_rag.graph.graph_walk import EDGE_WEIGHTS, GraphWalk, M
 from llama_index_advanced_rag.graph.titled_entities import TitledEntities
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
 
-_KEPT_WALKS = 8
+_KEPT_FILTERS = 8
+_KEPT_WEIGHTS = 4
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -30,34 +33,67 @@ class GraphSource(Protocol):
         ...
 
 
+class _OfGraph(Generic[T]):
+    """What is made of one graph for each filter: the last few, until the graph changes."""
+
+    def __init__(self) -> None:
+        self._lock = CopyableLock()
+        self._graph: EntityGraph | None = None
+        self._made: dict[str, T] = {}
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def get(self, graph: EntityGraph, filters: MetadataFilters | None, make: Callable[[], T]) -> T:
+        key = "" if filters is None else filters.model_dump_json()
+        with self._lock:
+            if graph is not self._graph:
+                self._graph, self._made = graph, {}
+            if key not in self._made:
+                while len(self._made) >= _KEPT_FILTERS:
+                    del self._made[next(iter(self._made))]
+                self._made[key] = make()
+            return self._made[key]
+
+
+class GraphMasks:
+    """Which chunks of a source's graph filters let through, found once for each graph and filter.
+
+    Args:
+        source: gives the graph.
+    """
+
+    def __init__(self, source: GraphSource) -> None:
+        self._source = source
+        self._kept = _OfGraph[Mask]()
+
+    def of(self, graph: EntityGraph, filters: MetadataFilters | None) -> Mask | None:
+        """(n_chunks,) the chunks of the graph whose metadata match; None = all."""
+        if filters is None or not filters.filters:
+            return None
+        return self._kept.get(graph, filters, lambda: self._source.allowed(graph, filters))
+
+
 class GraphWalks:
     """Walks on the graph of a source, made ready once for each state and filter.
 
     Args:
         source: gives the graph.
         weights: how strongly the kinds of edges bind.
+        masks: of the same source; None = of its own.
     """
 
-    def __init__(self, source: GraphSource, weights: EdgeWeights = EDGE_WEIGHTS) -> None:
+    def __init__(self, source: GraphSource, weights: EdgeWeights = EDGE_WEIGHTS, *, masks: GraphMasks | None = None) -> None:
         self.source = source
         self._weights = weights.checked()
-        self._lock = CopyableLock()
-        self._graph: EntityGraph | None = None
-        self._walks: dict[str, GraphWalk] = {}
+        self._masks = masks or GraphMasks(source)
+        self._kept = _OfGraph[GraphWalk]()
 
     def walk(self, filters: MetadataFilters | None) -> GraphWalk:
         """The walk through what the filters let through, on the graph of this moment."""
         graph = self.source.graph()
-        key = "" if filters is None or not filters.filters else filters.model_dump_json()
-        with self._lock:
-            if graph is not self._graph:
-                self._graph, self._walks = graph, {}
-            if key not in self._walks:
-                while len(self._walks) >= _KEPT_WALKS:
-                    del self._walks[next(iter(self._walks))]
-                allowed = self.source.allowed(graph, filters) if key and filters is not None else None
-                self._walks[key] = GraphWalk.of(graph, weights=self._weights, allowed=allowed)
-            return self._walks[key]
+        some = None if filters is None or not filters.filters else filters
+        return self._kept.get(graph, some, lambda: GraphWalk.of(graph, weights=self._weights, allowed=self._masks.of(graph, some)))
 
 
 class TitledViews:
@@ -89,6 +125,7 @@ class GraphViews:
 
     Attributes:
         titled: its titled entities.
+        masks: which of its chunks filters let through.
     """
 
     def __init__(self, source: GraphSource) -> None:
@@ -96,12 +133,16 @@ class GraphViews:
         self._lock = CopyableLock()
         self._walks: dict[EdgeWeights, GraphWalks] = {}
         self.titled = TitledViews(source)
+        self.masks = GraphMasks(source)
 
     def walks(self, weights: EdgeWeights = EDGE_WEIGHTS) -> GraphWalks:
-        """The walks under these weights."""
+        """The walks under these weights; those under the last few are shared."""
         with self._lock:
             if weights not in self._walks:
-                self._walks[weights] = GraphWalks(self._source, weights)
+                made = GraphWalks(self._source, weights, masks=self.masks)
+                while len(self._walks) >= _KEPT_WEIGHTS:
+                    del self._walks[next(iter(self._walks))]
+                self._walks[weights] = made
             return self._walks[weights]
 
 

@@ -111,7 +111,7 @@ class GuardedRetriever(TracedRetriever):
     def _merged(self, query_bundle: QueryBundle, given: Sequence[str]) -> list[NodeWithScore]:
         """The final list, from what the retriever found."""
         own = self._own(query_bundle, given)
-        nodes = self._first_nodes(self._order(own, given))
+        nodes = self._first_nodes(self._order(own, given), given)
         hits = [NodeWithScore(node=node, score=1.0 / rank) for rank, node in enumerate(nodes, start=1)]
         self._explain(own, hits, given)
         return hits
@@ -120,13 +120,18 @@ class GuardedRetriever(TracedRetriever):
         best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
         return concatenate_guarded(given, best, self._guard) if best else list(given)
 
-    def _first_nodes(self, order: Sequence[str]) -> list[BaseNode]:
-        """The first nodes that are there: one that has been deleted since, or that the graph knows and nobody holds, leaves its place to the next."""
+    def _first_nodes(self, order: Sequence[str], given: Sequence[str]) -> list[BaseNode]:
+        """The first nodes that are there: one that has been deleted since, or that the graph knows and nobody holds, leaves its place to the next.
+
+        So does one of the own list whose metadata do not match any more: the graph was asked when it was made.
+        """
         nodes: list[BaseNode] = []
+        asked = set(given)
         place = 0
         while place < len(order) and len(nodes) < self.similarity_top_k:
             wanted = order[place : place + self.similarity_top_k - len(nodes)]
-            nodes += self._nodes.get_nodes(wanted)
+            found = self._nodes.get_nodes(wanted)
+            nodes += [node for node in found if node.node_id in asked or metadata_matches(filterable_metadata(node), self.filters)]
             place += len(wanted)
         return nodes
 

@@ -397,8 +397,18 @@ def test_a_walk_is_made_ready_once_for_each_filter(monkeypatch: pytest.MonkeyPat
     assert len(made) == 2
     for year in range(30):
         retriever.with_filters(MetadataFilters(filters=[MetadataFilter(key="year", value=year)])).retrieve(PROPOSER)
-    assert len(retriever._search._walks._walks) <= 8
+    assert len(retriever._search._walks._kept) <= 8
 
 
 def test_what_it_is_called() -> None:
     assert repr(course()).startswith("EntityGraphRetriever(LexicalRetriever(")
+
+
+def test_what_matches_a_filter_no_more_is_not_returned() -> None:
+    nodes = nodes_of(**YEAR)
+    retriever = course(nodes=nodes, retriever=Stock([])).with_filters(IN_2023)
+    found = ids(retriever.retrieve(PROPOSER))
+    assert found
+    next(node for node in nodes if node.node_id == found[0]).metadata["year"] = 1999
+    assert found[0] not in ids(retriever.retrieve(PROPOSER))
+    assert set(found[1:]) <= set(ids(retriever.retrieve(PROPOSER)))

@@ -19,7 +19,7 @@ from llama_index_advanced_rag.graph.name_fold import NameFold
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
 from llama_index_advanced_rag.retrievers.graph_of_nodes import graph_of_nodes
 from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph, ReadyGraph, graph_source_of
-from llama_index_advanced_rag.retrievers.graph_views import GraphSource, GraphWalks
+from llama_index_advanced_rag.retrievers.graph_views import GraphMasks, GraphSource, GraphWalks
 from llama_index_advanced_rag.stores.node_source import DictNodeSource
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
@@ -225,6 +225,52 @@ def test_what_another_process_wrote_is_seen(tmp_path: Path) -> None:
         assert retriever.retrieve("Who makes Claude?")[0].node.ref_doc_id == "models"
 
 
+def test_what_another_process_has_just_written_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
+    with index_of("fells", persist_dir=tmp_path / "index") as index, CorpusIndex.load(tmp_path / "index", embed_model=MODEL, read_only=True) as reader:
+        source = CorpusGraph(reader.corpus)
+        walks = GraphWalks(source)
+        index.insert(document("towns"))
+        assert walks.walk(equals(lang="fr")).graph.n_chunks == source.graph().n_chunks < CorpusGraph(index.corpus).graph().n_chunks
+        reader.corpus.refresh()
+        walk = walks.walk(equals(lang="fr"))
+        assert walk.allowed is not None
+        assert walk.allowed.any(), "not the answer from before the row was known"
+        assert_equal_graphs(walk.graph, CorpusGraph(index.corpus).graph())
+
+
+def test_others_read_while_records_are_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with index_of(*TEXTS, persist_dir=tmp_path / "index") as index:
+        source, settle, counted = CorpusGraph(index.corpus), NameFold.settle, list[int]()
+
+        def meanwhile(fold: NameFold, texts: Any) -> None:
+            thread = threading.Thread(target=lambda: counted.append(index.corpus.counts()["documents"]))
+            thread.start()
+            thread.join(timeout=20)
+            settle(fold, texts)
+
+        monkeypatch.setattr(NameFold, "settle", meanwhile)
+        assert source.graph().n_chunks
+        assert counted == [len(TEXTS)]
+
+
+def test_which_chunks_match_is_found_once_for_each_graph_and_filter() -> None:
+    source = ready(TextNode(id_="a", metadata={"lang": "en"}), TextNode(id_="b", metadata={"lang": "fr"}))
+    masks = GraphMasks(source)
+    french = masks.of(source.graph(), equals(lang="fr"))
+    assert french is masks.of(source.graph(), equals(lang="fr"))
+    assert masks.of(source.graph(), None) is masks.of(source.graph(), MetadataFilters(filters=[])) is None
+
+
+def test_walks_under_a_few_weights_are_shared() -> None:
+    views = ready().views
+    first = views.walks(EdgeWeights(relations=0.0))
+    assert views.walks(EdgeWeights(relations=0.0)) is first
+    for number in range(1, 20):
+        views.walks(EdgeWeights(relations=float(number)))
+    assert views.walks(EdgeWeights(relations=19.0)) is views.walks(EdgeWeights(relations=19.0))
+    assert views.walks(EdgeWeights(relations=0.0)) is not first
+
+
 def test_a_walk_is_made_ready_once_for_each_graph_and_filter() -> None:
     with index_of("fells", "towns") as index:
         walks = GraphWalks(CorpusGraph(index.corpus))
@@ -245,7 +291,7 @@ def test_at_most_a_few_walks_are_kept() -> None:
     first = walks.walk(equals(lang="0"))
     for number in range(20):
         walks.walk(equals(lang=str(number)))
-    assert len(walks._walks) <= 8
+    assert len(walks._kept) <= 8
     assert walks.walk(equals(lang="0")) is not first
 
 
