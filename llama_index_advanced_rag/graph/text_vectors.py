@@ -16,6 +16,7 @@ from llama_index_advanced_rag.embeddings.requests import checked, embed
 _AT_ONCE = 256
 _KEPT_QUERIES = 64
 _KEPT_MATRICES = 3
+_SMALL = 1000  # so few are stacked in no time, and must not drive out all names
 _STORED = np.dtype("<f2")
 Matrix = NDArray[np.float32]
 
@@ -41,6 +42,7 @@ class TextVectors:
         self._lock = CopyableLock()
         self._known: dict[str, NDArray[np.float16]] | None = None
         self._queries: dict[str, list[float]] = {}
+        self._of_queries = CopyableLock()  # of its own, so that a question does not wait until all names are embedded
         self._matrices: list[tuple[Sequence[str], Matrix]] = []
 
     @property
@@ -50,11 +52,11 @@ class TextVectors:
 
     def query_vector(self, query: str) -> list[float]:
         """The embedding of a question; the last ones are kept, as several parts of a search ask for the same."""
-        with self._lock:
+        with self._of_queries:
             known = self._queries.get(query)
         if known is None:
             known = self._embed_model.get_query_embedding(query)  # without the lock: other questions are embedded meanwhile
-            with self._lock:
+            with self._of_queries:
                 self._queries[query] = known
                 while len(self._queries) > _KEPT_QUERIES:
                     del self._queries[next(iter(self._queries))]
@@ -67,7 +69,7 @@ class TextVectors:
         return (self.matrix(texts) @ (query / length if length else query)).astype(np.float64)
 
     def matrix(self, texts: Sequence[str]) -> Matrix:
-        """(n, dimension) unit vectors of texts, in their order; asked again for the same list, which must not be changed meanwhile, the same matrix.
+        """(n, dimension) unit vectors of texts, in their order; those of a long list are kept for when it is asked for again, unchanged.
 
         Raises:
             ConfigurationError: the model gave unusable vectors.
@@ -82,7 +84,8 @@ class TextVectors:
             stacked = np.array([known[text] for text in texts], dtype=np.float32)
             lengths = np.linalg.norm(stacked, axis=1, keepdims=True) if len(texts) else np.ones((0, 1))
             matrix = (stacked / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-            self._matrices = [(texts, matrix), *self._matrices[: _KEPT_MATRICES - 1]]
+            if len(texts) > _SMALL:
+                self._matrices = [(texts, matrix), *self._matrices[: _KEPT_MATRICES - 1]]
             return matrix
 
     def _kept(self) -> dict[str, NDArray[np.float16]]:

@@ -133,3 +133,20 @@ def test_two_threads_ask_for_the_same_names() -> None:
         thread.join()
     assert sorted(model.texts) == sorted(NAMES)
     assert all(np.array_equal(one, found[0]) for one in found)
+
+
+def test_a_question_does_not_wait_until_all_names_are_embedded() -> None:
+    vectors = TextVectors(DeterministicEmbedding())
+    with vectors._lock:
+        thread = threading.Thread(target=vectors.query_vector, args=["Who?"], daemon=True)
+        thread.start()
+        thread.join(timeout=20)
+        assert not thread.is_alive()
+
+
+def test_a_long_list_is_stacked_once_whatever_short_ones_come_between() -> None:
+    vectors, names = TextVectors(DeterministicEmbedding(dimensions=2)), [str(number) for number in range(2000)]
+    matrix = vectors.matrix(names)
+    for number in range(10):
+        vectors.matrix([f"fact {number}"])
+    assert vectors.matrix(names) is matrix
