@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from llama_index_advanced_rag.graph.fold_arrays import GraphFacts, Ids, fold_arrays
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
 from llama_index_advanced_rag.graph.records import ExtractionRecord, Relation
-from llama_index_advanced_rag.text.gazetteer import Gazetteer
-from llama_index_advanced_rag.text.name_words import name_key, name_words
+from llama_index_advanced_rag.text.gazetteer import Gazetteer, NameFound
+from llama_index_advanced_rag.text.name_words import NameWord, name_key, name_words
 from llama_index_advanced_rag.trace import report
 
 if TYPE_CHECKING:
@@ -97,20 +97,23 @@ class EntityGraph:
         place = self.place_of_key.get(key)
         return () if place is None else (place,)
 
-    def link(self, text: str) -> list[int]:
-        """The entities named in a text, in its order, each once.
+    def names_in(self, question: Sequence[NameWord]) -> list[NameFound]:
+        """The known names among the words of a question, in order, without overlap.
 
-        A text without capitals, as people type questions, is searched for names in lower case too.
+        Where there are no capitals, as people type questions, names are found in lower case too.
+        """
+        any_case = not any(word.shown and not word.key[0].isdigit() for word in question[1:])
+        return self.gazetteer.find(question, any_case=any_case)
+
+    def link(self, text: str) -> list[int]:
+        """The entities that a question names, in its order, each once; see `names_in`.
 
         Example:
             >>> graph = EntityGraph.from_triples({"c1": [("Claude", "created by", "Anthropic")]})
             >>> [graph.names[entity] for entity in graph.link("who made claude?")]
             ['Claude']
         """
-        words = name_words(text)
-        any_case = not any(word.shown and not word.key[0].isdigit() for word in words[1:])
-        found = self.gazetteer.find(words, any_case=any_case)
-        return list(dict.fromkeys(entity for name in found for entity in self.entities_of(name.key)))
+        return list(dict.fromkeys(entity for name in self.names_in(name_words(text)) for entity in self.entities_of(name.key)))
 
     @classmethod
     def from_fold(cls, fold: NameFold, chunks: Mapping[int, str], *, aliases: Mapping[tuple[str, str], float] | None = None) -> "EntityGraph":

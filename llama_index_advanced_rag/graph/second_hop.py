@@ -60,7 +60,7 @@ def _stemmer(language: str, query: str) -> str:
 
 def _question_stems(graph: EntityGraph, query: str, stemmer: str) -> Sequence[str]:
     words = name_words(query)
-    named = {place for name in graph.gazetteer.find(words) for place in range(name.first, name.last)}
+    named = {place for name in graph.names_in(words) for place in range(name.first, name.last)}
     return stem_words(stemmer, [word.key for place, word in enumerate(words) if place not in named and word.key not in function_words()])
 
 

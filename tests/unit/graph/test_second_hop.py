@@ -46,6 +46,11 @@ def test_a_question_without_words_of_its_own(query: str) -> None:
     assert near(query, {"c": TEXT}) == {}
 
 
+def test_names_in_lower_case_are_no_words_of_the_question_either() -> None:
+    passages = {"a": TEXT, "b": "A fell called Knott, beside Keswick."}
+    assert near("who visited knott?", passages) == near("Who visited Knott?", passages) == {"Wainwright": 1.0}
+
+
 def test_nothing_to_read() -> None:
     assert near("Who visited Knott?", {}) == near("Who visited Knott?", {"c": ""}) == near("Who visited Knott?", {"c": "nobody"}) == {}
 
