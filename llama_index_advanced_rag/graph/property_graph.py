@@ -26,8 +26,6 @@ from llama_index_advanced_rag.text.gazetteer import Gazetteer
 from llama_index_advanced_rag.text.name_words import name_key, name_words
 from llama_index_advanced_rag.trace import report
 
-"""How the ids of chunks begin that stand for a fact of which the store names no source."""
-
 _AMONG_CHUNKS = ("PARENT", "CHILD", "PREVIOUS", "NEXT")
 _MENTIONS = "MENTIONS"
 _BARE = ("__Node__", "Chunk")

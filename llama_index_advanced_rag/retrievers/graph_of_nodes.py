@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
-from llama_index_advanced_rag.graph.extraction import read_records, resolve_extractor
+from llama_index_advanced_rag.graph.extraction import read_records
 from llama_index_advanced_rag.graph.extractor import Extractor
 from llama_index_advanced_rag.graph.name_fold import ChunkText
+from llama_index_advanced_rag.graph.span_extractor import SpanExtractor
 from llama_index_advanced_rag.stores.node_source import sort_key
 
 
@@ -25,8 +26,7 @@ def graph_of_nodes(nodes: Sequence[BaseNode], *, extractor: Extractor | None = N
         EntityGraph(2 chunks, 3 entities, 4 mentions, 0 facts)
     """
     ordered = sorted(nodes, key=sort_key)
-    chosen = extractor or resolve_extractor("spans", language=language)
-    records = read_records(chosen, ordered) if chosen is not None else []
+    records = read_records(extractor or SpanExtractor(language), ordered)
     return EntityGraph.from_records(
         {node.node_id: ChunkText(node.get_content(MetadataMode.NONE), record) for node, record in zip(ordered, records, strict=True)}
     )

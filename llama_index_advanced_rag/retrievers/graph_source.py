@@ -11,10 +11,11 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.aliases import with_aliases
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
-from llama_index_advanced_rag.graph.extraction import SPANS, read_records, resolve_extractor
+from llama_index_advanced_rag.graph.extraction import read_records
 from llama_index_advanced_rag.graph.graph_walk import Mask
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
 from llama_index_advanced_rag.graph.records import ExtractionRecord
+from llama_index_advanced_rag.graph.span_extractor import SpanExtractor
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.retrievers.graph_views import GraphSource, GraphViews
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
@@ -132,11 +133,8 @@ class CorpusGraph:
 
     def _read_now(self, rows: Sequence[int]) -> dict[int, ExtractionRecord]:
         """Records of rows that have none."""
-        extractor = resolve_extractor(SPANS, language=self._corpus.analyzer.language) if rows else None
-        if extractor is None:
-            return {}
         nodes = self._corpus.documents.nodes_of_rows(rows)
-        return dict(zip(nodes, read_records(extractor, list(nodes.values())), strict=True))
+        return dict(zip(nodes, read_records(SpanExtractor(self._corpus.analyzer.language), list(nodes.values())), strict=True))
 
 
 class AliasedGraph:
