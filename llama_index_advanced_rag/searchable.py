@@ -56,9 +56,10 @@ class SearchableIndex(MaintainedIndex):
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid); for "hierarchical" also
                 `summaries=True` (score documents and sections by summaries too; without it there are some where `tree=True` or `llm=` is given,
-                with `summaries=False` none) and `tree=True`, for "anchor" `embeddings=False`, for "graph" `embeddings=True` (facts are
-                embedded and compared by meaning too). What asks an LLM (the queries of `num_queries`,
-                summaries, the arbiter of "anchor") asks the index's own, which is None unless one was given; `llm=` gives another one, or None.
+                with `summaries=False` none) and `tree=True`, for "anchor" `embeddings=False`, for "graph" `embeddings=True` (facts are compared by
+                meaning too) and `aliases=True` (names that may mean the same are joined), for which facts or names are embedded. What asks an
+                LLM (the queries of `num_queries`, summaries, the arbiter of "anchor") asks the index's own, which is None unless one was
+                given; `llm=` gives another one, or None.
                 Summaries are made at the first question and shared by all retrievers of the index with the same LLM and `tree`.
 
         Raises:
