@@ -52,6 +52,7 @@ class Corpus(CorpusContents):
         rows: the searchable rows.
         records: what the nodes of rows say of names and facts.
         settings: what the stored state was made with.
+        shared: what floors above have made of it, by name; one for all who ask.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Corpus(CorpusContents):
             )
         self.documents = SQLDocumentStore(database, list_split=False)  # what is built over `docs` would find each passage twice
         self.records = StoredRecords(database)
+        self.shared: dict[str, Any] = {}
         self._writer = NodeWriter(database)
         self._extractor: ExtractorType | None = extractor
         self.analyzer = TextAnalyzer.from_dict(self.settings.analyzer)

@@ -18,7 +18,7 @@ from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
 from llama_index_advanced_rag.retrievers.entity_vote import EntityVoteRetriever
-from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
+from llama_index_advanced_rag.retrievers.graph_source import corpus_graph
 from llama_index_advanced_rag.retrievers.hierarchical import HierarchicalRetriever
 from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
@@ -53,7 +53,6 @@ class SearchedIndex(NamedTuple):
         embed_model: gives the embedding model; called by the modes that embed the query.
         units: gives what scores documents and sections.
         summaries: gives the summaries of its documents and sections, the same to all retrievers.
-        graph: gives the entity graph, the same to all retrievers.
         vectors: gives the vectors of names and facts, the same to all retrievers.
     """
 
@@ -61,7 +60,6 @@ class SearchedIndex(NamedTuple):
     embed_model: Callable[[], BaseEmbedding]
     units: Callable[[], UnitScorer]
     summaries: Callable[[], SharedSummaries]
-    graph: Callable[[], CorpusGraph]
     vectors: Callable[[], TextVectors]
 
 
@@ -106,12 +104,13 @@ def _anchor(index: SearchedIndex, *, embeddings: bool = True, **options: Any) ->
 def _graph(index: SearchedIndex, *, embeddings: bool = False, aliases: bool = False, **options: Any) -> TracedRetriever:
     """Facts are compared by meaning too where `embeddings`, names with each other where `aliases`: they are embedded then."""
     options.setdefault("language", index.corpus.analyzer.language)
-    graph = index.graph().aliased(index.vectors()) if aliases else index.graph()
+    plain = corpus_graph(index.corpus)
+    graph = plain.aliased(index.vectors()) if aliases else plain
     return EntityGraphRetriever(_hybrid(index), graph, nodes=index.corpus, vectors=index.vectors() if embeddings else None, **options)
 
 
 def _vote(index: SearchedIndex, **options: Any) -> TracedRetriever:
-    return EntityVoteRetriever(_hybrid(index), index.graph(), vectors=index.vectors(), units=index.units(), nodes=index.corpus, **options)
+    return EntityVoteRetriever(_hybrid(index), index.corpus, vectors=index.vectors(), units=index.units(), nodes=index.corpus, **options)
 
 
 class BuiltMode(NamedTuple):

@@ -18,7 +18,6 @@ from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine,
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries
 from llama_index_advanced_rag.storage_view import SUMMARY_FILE, open_summaries
@@ -40,7 +39,6 @@ class SearchableIndex(MaintainedIndex):
     _units: UnitScorer | None = None
     _summaries: SharedSummaries | None = None
     _summary_store: SQLiteKVStore | None = None
-    _graph: CorpusGraph | None = None
     _vectors: TextVectors | None = None
 
     def as_retriever(  # type: ignore[override]
@@ -71,7 +69,7 @@ class SearchableIndex(MaintainedIndex):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
-        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries, self._corpus_graph, self._text_vectors)
+        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries, self._text_vectors)
         return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
 
     def _scorer_of_units(self) -> UnitScorer:
@@ -87,13 +85,6 @@ class SearchableIndex(MaintainedIndex):
                 store, language = self._store_of_summaries(), self._corpus.analyzer.language
                 self._summaries = SharedSummaries(self._scorer_of_units(), self._corpus, embed_model=self.embed_model, language=language, store=store)
             return self._summaries
-
-    def _corpus_graph(self) -> CorpusGraph:
-        """One for all retrievers, so that records are folded once."""
-        with self._resolving:
-            if self._graph is None:
-                self._graph = CorpusGraph(self._corpus)
-            return self._graph
 
     def _text_vectors(self) -> TextVectors:
         """For all retrievers, so that a name is embedded once; kept in the file of the summaries, as all in it can be made again."""

@@ -20,7 +20,6 @@ from llama_index_advanced_rag.retrievers.guarded import GuardedRetriever
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
 from llama_index_advanced_rag.retrievers.merging import Nodes
 from llama_index_advanced_rag.retrievers.walk_options import WalkOptions
-from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 
 class EntityGraphRetriever(GuardedRetriever):
@@ -106,8 +105,8 @@ class EntityGraphRetriever(GuardedRetriever):
             verbose=verbose,
         )
         self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop, specific_up_to)
-        walks = views_of(graph_source_of(graph, self._nodes)).walks(edge_weights or EdgeWeights())
-        self._search = GraphSearch(walks, self._nodes, TextAnalyzer(language), vectors)
+        views = views_of(graph_source_of(graph, self._nodes))
+        self._search = GraphSearch(views.walks(edge_weights or EdgeWeights()), views.facts(language, vectors), self._nodes)
 
     @classmethod
     def from_nodes(cls, nodes: Sequence[BaseNode], *, embed_model: BaseEmbedding | None = None, language: str = "auto", **options: Any) -> Self:

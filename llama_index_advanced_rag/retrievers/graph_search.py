@@ -10,17 +10,12 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
 from numpy.typing import NDArray
 
-from llama_index_advanced_rag._concurrency import CopyableLock
-from llama_index_advanced_rag.graph.entity_graph import EntityGraph
-from llama_index_advanced_rag.graph.fact_index import FactIndex
 from llama_index_advanced_rag.graph.graph_walk import GraphWalk, Reached, entity_weights, trust_in
 from llama_index_advanced_rag.graph.second_hop import MOST_PASSAGES, near_question_words
-from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.walk_story import walk_path
-from llama_index_advanced_rag.retrievers.graph_views import GraphWalks
+from llama_index_advanced_rag.retrievers.graph_views import FactViews, GraphWalks
 from llama_index_advanced_rag.retrievers.walk_options import WalkOptions
 from llama_index_advanced_rag.stores.node_source import NodeSource
-from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.text.languages import detect_language
 
 _DIGITS = 12
@@ -58,7 +53,7 @@ class Walked:
             return "", {}
         path = walk_path(self.walk, self.reached, place, damping=self.damping)
         facts = [[step.fact.subject, step.fact.predicate, step.fact.object] for step in path.steps if step.fact is not None]
-        details = {"walk": float(self.reached.chunks[place]), "entities": list(path.entities), "chunks": list(path.chunks), "facts": facts}
+        details = {"walk": float(self.reached.values[place]), "entities": list(path.entities), "chunks": list(path.chunks), "facts": facts}
         return path.told(self._language), details
 
     @cached_property
@@ -71,18 +66,14 @@ class GraphSearch:
 
     Args:
         walks: the graph.
+        facts: compares its facts with questions.
         nodes: where texts of passages are read, for the second hop.
-        analyzer: cuts facts and questions into terms.
-        vectors: compares facts with questions by meaning; None = by words.
     """
 
-    def __init__(self, walks: GraphWalks, nodes: NodeSource, analyzer: TextAnalyzer, vectors: TextVectors | None) -> None:
+    def __init__(self, walks: GraphWalks, facts: FactViews, nodes: NodeSource) -> None:
         self._walks = walks
+        self._facts = facts
         self._nodes = nodes
-        self._analyzer = analyzer
-        self._vectors = vectors
-        self._lock = CopyableLock()
-        self._facts: tuple[EntityGraph | None, FactIndex | None] = (None, None)
 
     def walk(self, query: str, found: Sequence[str], options: WalkOptions, filters: MetadataFilters | None) -> Walked | None:
         """The walk of a question; None where it names nothing that is known and no fact fits it.
@@ -114,8 +105,8 @@ class GraphSearch:
         graph = walk.graph
         if not top_facts or not len(graph.facts.relations):
             return {}
-        vector = None if self._vectors is None else self._vectors.query_vector(query)
-        scores = self._fact_index(graph).scores(query, vector)
+        vector = None if self._facts.vectors is None else self._facts.vectors.query_vector(query)
+        scores = self._facts.of(graph).scores(query, vector)
         scores = scores if walk.allowed is None else np.where(walk.allowed[graph.facts.chunks], scores, 0.0)
         ends: dict[int, float] = {}
         for fact in np.argsort(-scores, kind="stable").tolist()[:top_facts]:
@@ -123,12 +114,6 @@ class GraphSearch:
                 if scores[fact] > 0 and _is_named(walk, entity):
                     ends[entity] = ends.get(entity, 0.0) + float(scores[fact]) / max(1, int(graph.document_frequency[entity]))
         return _normalized(ends)
-
-    def _fact_index(self, graph: EntityGraph) -> FactIndex:
-        with self._lock:
-            if self._facts[0] is not graph or self._facts[1] is None:
-                self._facts = (graph, FactIndex(graph.facts, self._analyzer, self._vectors))
-            return self._facts[1] or FactIndex(graph.facts, self._analyzer, self._vectors)
 
     def _second_hop(self, walk: GraphWalk, query: str, entities: Sequence[int], options: WalkOptions) -> Mapping[int, float]:
         """Entities near the question's words in passages of its entities, by `second_hop` x score / number of passages that name them."""
@@ -139,7 +124,7 @@ class GraphSearch:
         named = [chunk for entity in entities for chunk in chunks_of.indices[chunks_of.indptr[entity] : chunks_of.indptr[entity + 1]].tolist()]
         ids = [graph.chunk_ids[chunk] for chunk in list(dict.fromkeys(named))[:MOST_PASSAGES]]
         texts = {node.node_id: node.get_content(MetadataMode.NONE) for node in self._nodes.get_nodes(ids)}
-        near = near_question_words(graph, query, entities, texts, language=self._analyzer.language)
+        near = near_question_words(graph, query, entities, texts, language=self._facts.analyzer.language)
         return {entity: options.second_hop * score / max(1, int(graph.document_frequency[entity])) for entity, score in near.items()}
 
 

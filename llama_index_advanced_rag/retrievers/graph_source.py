@@ -181,6 +181,11 @@ class AliasedGraph:
         return self._source.documents(graph)
 
 
+def corpus_graph(corpus: Corpus) -> CorpusGraph:
+    """The graph of a corpus, the same to all who ask, so that records are folded once."""
+    return corpus.shared.setdefault("graph", CorpusGraph(corpus))
+
+
 def graph_source_of(graph: object, nodes: NodeSource) -> GraphSource:
     """What gives the graph, whatever it was given as.
 
@@ -194,7 +199,7 @@ def graph_source_of(graph: object, nodes: NodeSource) -> GraphSource:
     if isinstance(graph, EntityGraph):
         return ReadyGraph(graph, nodes)
     if isinstance(graph, Corpus):
-        return CorpusGraph(graph)
+        return corpus_graph(graph)
     if isinstance(graph, PropertyGraphStore):
         from llama_index_advanced_rag.graph.property_graph import graph_of_store
 
@@ -202,5 +207,6 @@ def graph_source_of(graph: object, nodes: NodeSource) -> GraphSource:
     if isinstance(graph, GraphSource):
         return graph
     raise ConfigurationError(
-        f"graph is {graph!r:.200}. It must be an EntityGraph, a PropertyGraphStore or a CorpusGraph. Make one with EntityGraph.from_triples(...), for example."
+        f"graph is {graph!r:.200}. It must be an EntityGraph, a PropertyGraphStore or a CorpusGraph. "
+        "Pass index.corpus, or make one with EntityGraph.from_triples(...), for example."
     )

@@ -1,4 +1,4 @@
-"""What retrievers over one entity graph share: walks and titled entities, made ready once."""
+"""What retrievers over one entity graph share: walks, facts and titled entities, made ready once."""
 
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -7,12 +7,16 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._concurrency import CopyableLock
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.fact_index import FactIndex
 from llama_index_advanced_rag.graph.graph_walk import EDGE_WEIGHTS, GraphWalk, Mask
+from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.titled_entities import TitledEntities
 from llama_index_advanced_rag.ranking.walk_graph import EdgeWeights
+from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 _KEPT_FILTERS = 8
-_KEPT_WEIGHTS = 4
+_KEPT_VIEWS = 4
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -49,11 +53,7 @@ class _OfGraph(Generic[T]):
         with self._lock:
             if graph is not self._graph:
                 self._graph, self._made = graph, {}
-            if key not in self._made:
-                while len(self._made) >= _KEPT_FILTERS:
-                    del self._made[next(iter(self._made))]
-                self._made[key] = make()
-            return self._made[key]
+            return _kept(self._made, key, make, most=_KEPT_FILTERS)
 
 
 class GraphMasks:
@@ -117,6 +117,28 @@ class TitledViews:
             return self._last
 
 
+class FactViews:
+    """The facts of a graph, searchable; made once for each graph.
+
+    Args:
+        language: of facts and questions, an ISO code or "auto".
+        vectors: compares them by meaning too; None = by words.
+    """
+
+    def __init__(self, language: str, vectors: TextVectors | None) -> None:
+        self.analyzer = TextAnalyzer(language)
+        self.vectors = vectors
+        self._lock = CopyableLock()
+        self._last: tuple[EntityGraph, FactIndex] | None = None
+
+    def of(self, graph: EntityGraph) -> FactIndex:
+        """Those of a graph."""
+        with self._lock:
+            if self._last is None or self._last[0] is not graph:
+                self._last = graph, FactIndex(graph.facts, self.analyzer, self.vectors)
+            return self._last[1]
+
+
 class GraphViews:
     """What is made of the graph of one source.
 
@@ -132,18 +154,29 @@ class GraphViews:
         self._source = source
         self._lock = CopyableLock()
         self._walks: dict[EdgeWeights, GraphWalks] = {}
+        self._facts: dict[tuple[str, int], FactViews] = {}
         self.titled = TitledViews(source)
         self.masks = GraphMasks(source)
 
     def walks(self, weights: EdgeWeights = EDGE_WEIGHTS) -> GraphWalks:
         """The walks under these weights; those under the last few are shared."""
         with self._lock:
-            if weights not in self._walks:
-                made = GraphWalks(self._source, weights, masks=self.masks)
-                while len(self._walks) >= _KEPT_WEIGHTS:
-                    del self._walks[next(iter(self._walks))]
-                self._walks[weights] = made
-            return self._walks[weights]
+            return _kept(self._walks, weights, lambda: GraphWalks(self._source, weights, masks=self.masks))
+
+    def facts(self, language: str, vectors: TextVectors | None) -> FactViews:
+        """The facts, compared with questions in this language and by these vectors; the last few are shared."""
+        with self._lock:
+            return _kept(self._facts, (language, id(vectors)), lambda: FactViews(language, vectors))
+
+
+def _kept(made: dict[K, T], key: K, make: Callable[[], T], *, most: int = _KEPT_VIEWS) -> T:
+    """What is made for a key, and kept for as many keys; the first one goes."""
+    if key not in made:
+        new = make()
+        while len(made) >= most:
+            del made[next(iter(made))]
+        made[key] = new
+    return made[key]
 
 
 def views_of(source: GraphSource) -> GraphViews:

@@ -7,7 +7,6 @@ from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailable
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, takes_llm
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
-from llama_index_advanced_rag.retrievers.graph_source import CorpusGraph
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -21,8 +20,8 @@ def searched() -> SearchedIndex:
     corpus = CorpusIndex.from_documents(documents, embed_model=DeterministicEmbedding()).corpus
     units = UnitScorer.of_corpus(corpus)
     shared = SharedSummaries(units, corpus, embed_model=DeterministicEmbedding())
-    graph, vectors = CorpusGraph(corpus), TextVectors(DeterministicEmbedding())
-    return SearchedIndex(corpus, DeterministicEmbedding, lambda: units, lambda: shared, lambda: graph, lambda: vectors)
+    vectors = TextVectors(DeterministicEmbedding())
+    return SearchedIndex(corpus, DeterministicEmbedding, lambda: units, lambda: shared, lambda: vectors)
 
 
 @pytest.mark.parametrize("mode", AVAILABLE_MODES)

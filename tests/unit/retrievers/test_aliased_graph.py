@@ -8,7 +8,7 @@ from llama_index.core.schema import Document
 from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
-from llama_index_advanced_rag.retrievers.graph_source import AliasedGraph, CorpusGraph, GraphSource
+from llama_index_advanced_rag.retrievers.graph_source import AliasedGraph, CorpusGraph, GraphSource, corpus_graph
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 
 TEXTS = {
@@ -107,5 +107,5 @@ def test_the_mode_walks_over_aliases_where_asked_to() -> None:
         walked = {hit.node.ref_doc_id: hit for hit in aliased.retrieve(question)}
         assert set(walked) == set(TEXTS)
         assert [(hit.node_id, hit.score) for hit in plain.retrieve(question)] == before
-        np.testing.assert_array_equal(index._corpus_graph().graph().aliases.toarray(), 0)
-        assert index._corpus_graph().aliased(index._text_vectors()).graph().aliases.nnz > 0
+        np.testing.assert_array_equal(corpus_graph(index.corpus).graph().aliases.toarray(), 0)
+        assert corpus_graph(index.corpus).aliased(index._text_vectors()).graph().aliases.nnz > 0

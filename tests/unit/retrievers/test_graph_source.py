@@ -261,6 +261,23 @@ def test_which_chunks_match_is_found_once_for_each_graph_and_filter() -> None:
     assert masks.of(source.graph(), None) is masks.of(source.graph(), MetadataFilters(filters=[])) is None
 
 
+def test_all_who_ask_a_corpus_share_one_graph() -> None:
+    with index_of("fells") as index:
+        source = graph_source_of(index.corpus, DictNodeSource())
+        assert graph_source_of(index.corpus, DictNodeSource()) is source
+        graph = source.graph()
+        index.as_retriever("graph").retrieve("Where is Knott?")
+        assert source.graph() is graph
+        assert index.corpus.shared["graph"] is source
+
+
+def test_facts_are_made_searchable_once() -> None:
+    source = ready()
+    facts = source.views.facts("en", None)
+    assert source.views.facts("en", None) is facts is not source.views.facts("fr", None)
+    assert facts.of(source.graph()) is facts.of(source.graph())
+
+
 def test_walks_under_a_few_weights_are_shared() -> None:
     views = ready().views
     first = views.walks(EdgeWeights(relations=0.0))
