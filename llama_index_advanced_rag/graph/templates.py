@@ -165,8 +165,8 @@ def readable_predicate(predicate: str) -> str:
     """
     if " " in predicate.strip() and not predicate.isupper():
         return " ".join(predicate.replace("_", " ").split())
-    words = _HUMP.sub(" ", predicate.replace("_", " ")).split()
-    return " ".join(_small(word, screaming=predicate.isupper()) for word in words)
+    words, screaming = _HUMP.sub(" ", predicate.replace("_", " ")).split(), predicate.isupper()
+    return " ".join(_small(word, screaming=screaming) for word in words)
 
 
 def _small(word: str, *, screaming: bool) -> str:

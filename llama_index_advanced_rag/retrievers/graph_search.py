@@ -96,7 +96,7 @@ class GraphSearch:
         if not sum(seeds.values()):
             return None
         places = [place for place in map(graph.place_of_chunk.get, found[: options.prior_top_n]) if place is not None and _is_allowed(walk, place)]
-        trust = trust_in(graph, seeds, options.specific_up_to)
+        trust = trust_in(graph, [entity for entity, share in seeds.items() if share > 0], options.specific_up_to)
         reached = walk.reach(seeds, places, prior_share=options.prior_share, damping=options.damping, trust=trust)
         return Walked(walk, reached, options.damping, query)
 

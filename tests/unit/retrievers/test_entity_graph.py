@@ -412,3 +412,9 @@ def test_what_matches_a_filter_no_more_is_not_returned() -> None:
     next(node for node in nodes if node.node_id == found[0]).metadata["year"] = 1999
     assert found[0] not in ids(retriever.retrieve(PROPOSER))
     assert set(found[1:]) <= set(ids(retriever.retrieve(PROPOSER)))
+
+
+def test_the_share_in_the_evidence_is_that_of_the_walk() -> None:
+    shares = [item.details["walk"] for item in told(course(), PROPOSER).values() if "walk" in item.details]
+    assert shares
+    assert told(course(specific_up_to=1), PROPOSER)["vaswani"].details["walk"] == told(course(specific_up_to=0), PROPOSER)["vaswani"].details["walk"]
