@@ -13,6 +13,7 @@ from llama_index_advanced_rag.graph.records import Relation
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+MOST_NAMESAKES = 32
 Ids = NDArray[np.int64]
 Edge = tuple[int, int, float]
 
@@ -75,12 +76,16 @@ def sparse(edges: Iterable[Edge], shape: tuple[int, int]) -> "csr_array":
 
 
 def _titles_meant(chunks: Sequence[FoldedChunk]) -> dict[str, tuple[str, ...]]:
-    """The titles that a name without parentheses stands for ("Jurassic Park": the book and the film); a title stands for itself too."""
+    """The titles that a name without parentheses stands for ("Jurassic Park": the book and the film); a title stands for itself too.
+
+    A name that more than 32 titles have ("Invoice (4711)") tells of none of them, and is an entity of its own: were it shared among all, each
+    passage that says it would be bound to every one.
+    """
     meant: dict[str, set[str]] = {}
     for key, plain in {own for chunk in chunks for own in chunk.own}:
         for name in (plain or key, key):
             meant.setdefault(name, set()).add(key)
-    return {plain: tuple(sorted(keys)) for plain, keys in meant.items() if keys != {plain}}
+    return {plain: tuple(sorted(keys)) for plain, keys in meant.items() if keys != {plain} and len(keys) <= MOST_NAMESAKES}
 
 
 def _mentions(place: int, chunk: FoldedChunk, meanings: _Meanings) -> Iterable[Edge]:

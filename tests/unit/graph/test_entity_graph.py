@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_advanced_rag.graph.entity_graph import EntityGraph
+from llama_index_advanced_rag.graph.fold_arrays import MOST_NAMESAKES
 from llama_index_advanced_rag.graph.graph_walk import GraphWalk, entity_weights
 from llama_index_advanced_rag.graph.name_fold import ChunkText, NameFold
 from llama_index_advanced_rag.graph.records import ExtractionRecord, Mention, Relation
@@ -222,3 +223,16 @@ def test_a_hub_of_100_000_mentions_is_built_and_walked_in_seconds() -> None:
     assert time.perf_counter() - start < 60.0
     assert graph.document_frequency.tolist() == [99_999, 2]
     assert sorted(np.argsort(-reached.chunks, kind="stable")[:2].tolist()) == [7, 8]
+
+
+def test_a_name_that_many_titles_have_is_one_of_its_own() -> None:
+    def invoices(count: int) -> EntityGraph:
+        chunks = [f"c{number}" for number in range(count)]
+        titles = {chunk: f"Invoice ({number})" for number, chunk in enumerate(chunks)}
+        return EntityGraph.from_triples({}, titles=titles, texts=dict.fromkeys(chunks, "Invoice is paid. The Invoice came."))
+
+    few, many = invoices(MOST_NAMESAKES), invoices(3000)
+    assert len(few.link("Which Invoice?")) == MOST_NAMESAKES
+    assert [many.names[entity] for entity in many.link("Which Invoice?")] == ["Invoice"]
+    assert [many.names[entity] for entity in many.link("When was Invoice 7 paid?")] == ["Invoice (7)"]
+    assert many.mentions.nnz == 2 * many.n_chunks
