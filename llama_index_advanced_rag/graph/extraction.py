@@ -1,5 +1,6 @@
 """Choosing what reads names and facts, finding it again when an index is opened, and reading nodes with it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, cast
@@ -14,6 +15,7 @@ from llama_index_advanced_rag.graph.records import ExtractionRecord
 SPANS: Literal["spans"] = "spans"
 ExtractorType = Extractor | Literal["spans"]
 _READ_AT_ONCE = 256
+_OURS = re.compile(rf"{SPANS}-\d+:(?P<language>[a-z]+)")
 
 
 def resolve_extractor(given: ExtractorType | None, *, language: str) -> Extractor | None:
@@ -48,9 +50,9 @@ def stored_extractor(identity: str | None, given: ExtractorType | None) -> Extra
     Raises:
         ConfigurationError: it cannot be found again without being passed, or another one was passed; the message says what to do.
     """
-    ours = identity is not None and identity.startswith(f"{SPANS}-")
-    language = identity.partition(":")[2] if identity is not None and ours else "auto"
-    extractor = resolve_extractor(SPANS if given is None and ours else given, language=language)
+    ours = None if identity is None else _OURS.fullmatch(identity)
+    language = "auto" if ours is None else ours["language"]
+    extractor = resolve_extractor(given if given is not None or ours is None else SPANS, language=language)
     if extractor is None and identity is not None:
         raise ConfigurationError(
             f"The names and facts of this index were read by the extractor {identity!r}. It can be searched as it is; "

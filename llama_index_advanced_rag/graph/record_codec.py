@@ -1,8 +1,8 @@
 """Records as bytes beside their text, and back: a mention that is written in the text takes about three bytes."""
 
 import json
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 from llama_index_advanced_rag.errors import ConfigurationError, IndexFormatError
@@ -25,7 +25,7 @@ def encode_record(record: ExtractionRecord, text: str) -> bytes:
         text: the text that its mentions are in.
 
     Raises:
-        ConfigurationError: something in it is not JSON.
+        ConfigurationError: something in it is not JSON, or a name or predicate is no text.
 
     Example:
         >>> record = ExtractionRecord((Mention("Anthropic", "name", 0, 9), Mention("Claude", "name", 18, 24)))
@@ -57,17 +57,26 @@ def encode_record(record: ExtractionRecord, text: str) -> bytes:
 
 
 def _rest(record: ExtractionRecord, kinds: Sequence[str], apart: Sequence[Mention]) -> bytes:
+    said = ((fact.subject, fact.predicate, fact.object) for fact in record.relations)
+    parts: Iterable[object] = chain(record.names, chain.from_iterable(said), *(mention[:2] for mention in apart))
+    wrong = [part for part in parts if not isinstance(part, str)]
+    if wrong:
+        raise _unfit(f"{wrong[0]!r:.200} is no text")
     relations = [[fact.subject, fact.predicate, fact.object, *([dict(fact.properties)] if fact.properties else [])] for fact in record.relations]
     mentions = [[surface, kind, int(start), int(end)] for surface, kind, start, end in apart]
-    parts = {"relations": relations, "names": record.names, "kinds": kinds, "mentions": mentions}
-    kept = {name: value for name, value in parts.items() if value}
+    everything = {"relations": relations, "names": record.names, "kinds": kinds, "mentions": mentions}
+    kept = {name: value for name, value in everything.items() if value}
     try:
         return _ENCODER.encode(kept).encode("utf-8", "surrogatepass") if kept else b""
     except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"A record cannot be stored: something in it is not JSON ({error}). Expected names as text, and text, numbers or booleans as properties. "
-            "Mend the extractor that made it."
-        ) from error
+        raise _unfit(f"something in it is not JSON ({error})") from error
+
+
+def _unfit(what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"A record cannot be stored: {what}. Expected names, kinds and predicates as text, and text, numbers or booleans as properties. "
+        "Mend the extractor that made it."
+    )
 
 
 def _put(body: bytearray, numbers: Sequence[int]) -> None:

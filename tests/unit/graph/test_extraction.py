@@ -63,6 +63,11 @@ def test_anothers_must_be_passed_and_be_the_same() -> None:
         stored_extractor("spans-0:en", None)
 
 
+def test_a_name_like_ours_is_not_ours() -> None:
+    with pytest.raises(ConfigurationError, match=r"by the extractor 'spans-mine'. .*pass the same one"):
+        stored_extractor("spans-mine", None)
+
+
 def test_nodes_are_read_in_batches_and_those_without_text_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extraction, "_READ_AT_ONCE", 2)
     own = FirstWords()

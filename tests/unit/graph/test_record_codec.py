@@ -84,3 +84,16 @@ def test_what_is_not_json_is_refused() -> None:
     record = ExtractionRecord(relations=(Relation("a", "b", "c", {"when": object()}),))  # type: ignore[dict-item]
     with pytest.raises(ConfigurationError, match="cannot be stored: something in it is not JSON.*object.*Mend the extractor"):
         encode_record(record, "")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ExtractionRecord(relations=(Relation("Acme", None, "Beta"),)),  # pyright: ignore[reportArgumentType]
+        ExtractionRecord(mentions=(Mention("Acme", None, -1, -1),)),  # pyright: ignore[reportArgumentType]
+        ExtractionRecord(names=(None,)),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_what_is_no_text_is_refused_when_it_is_written_not_when_it_is_asked_for(record: ExtractionRecord) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be stored: None is no text. Expected names"):
+        encode_record(record, "Acme")
