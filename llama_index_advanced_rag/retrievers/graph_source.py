@@ -86,7 +86,8 @@ class CorpusGraph:
             return self._aliased
 
     def graph(self) -> EntityGraph:
-        """The graph of the newest state that this process has taken over."""
+        """The graph of the newest state; what another process has changed is looked for, as somebody else's retriever beside it would not."""
+        self._corpus.refresh()
         with self._lock:
             state = self._corpus.state()
             if self._graph is None or state is not self._state:
