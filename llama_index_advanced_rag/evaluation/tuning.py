@@ -33,7 +33,7 @@ class LabelledQuestion(NamedTuple):
 class TuningCase(NamedTuple):
     """A retriever and its questions; several cases are tuned together to one setting."""
 
-    retriever: GuardedRetriever
+    retriever: GuardedRetriever[Any]
     questions: Sequence[LabelledQuestion]
 
 
@@ -90,7 +90,7 @@ def recall_at(k: int) -> Measure:
 
 
 def tune(
-    retriever: GuardedRetriever,
+    retriever: GuardedRetriever[Any],
     questions: Sequence[LabelledQuestion],
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -159,7 +159,7 @@ def _settings(cases: Sequence[TuningCase], grid: Mapping[str, Sequence[Any]] | N
     return [named, *(setting for setting in combined if setting != named)]
 
 
-def _check(asked: Sequence[tuple[GuardedRetriever, LabelledQuestion]], folds: int) -> None:
+def _check(asked: Sequence[tuple[GuardedRetriever[Any], LabelledQuestion]], folds: int) -> None:
     if len(asked) < folds:
         raise ConfigurationError(f"There are {len(asked)} questions for {folds} folds. Give at least one for each fold.")
     without = [question.question for _, question in asked if not question.gold]
@@ -170,7 +170,7 @@ def _check(asked: Sequence[tuple[GuardedRetriever, LabelledQuestion]], folds: in
         raise ConfigurationError(f"The gold of the question {strings[0].question!r} is {strings[0].gold!r}. It must be a set of ids: frozenset({{...}}).")
 
 
-def _scores(retriever: GuardedRetriever, asked: LabelledQuestion, settings: Sequence[Setting], measure: Measure) -> list[float]:
+def _scores(retriever: GuardedRetriever[Any], asked: LabelledQuestion, settings: Sequence[Setting], measure: Measure) -> list[float]:
     return [measure(names, frozenset(asked.gold)) for names in retriever.rankings(asked.question, settings)]
 
 

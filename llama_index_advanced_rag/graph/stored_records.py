@@ -34,9 +34,17 @@ class StoredRecords:
         Raises:
             IndexFormatError: a record is damaged; the message names the row.
         """
+        return {row: record for row, (_, record) in self.with_texts(rows).items() if record is not None}
+
+    def with_texts(self, rows: Sequence[int]) -> dict[int, tuple[str, ExtractionRecord | None]]:
+        """The content of the nodes of rows, and what they say; None where a row has no record, rows that are gone are left out.
+
+        Raises:
+            IndexFormatError: a record is damaged; the message names the row.
+        """
         with self._database.snapshot():
             bodies, texts = self.rows.of_rows(rows), self.texts_of_rows(rows)
-        return {row: _decoded(row, bodies[row], texts[row]) for row in rows if row in bodies and row in texts}
+        return {row: (texts[row], _decoded(row, bodies[row], texts[row]) if row in bodies else None) for row in rows if row in texts}
 
     def texts_of_rows(self, rows: Sequence[int]) -> dict[int, str]:
         """The content of the nodes of rows, without metadata; rows that are gone are left out."""

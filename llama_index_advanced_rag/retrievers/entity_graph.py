@@ -1,7 +1,6 @@
 """Retrieval over the entity graph: a walk from what a question names, and from what other retrievers find, to what both lead to."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -22,7 +21,7 @@ from llama_index_advanced_rag.retrievers.merging import Nodes
 from llama_index_advanced_rag.retrievers.walk_options import WalkOptions
 
 
-class EntityGraphRetriever(GuardedRetriever):
+class EntityGraphRetriever(GuardedRetriever[WalkOptions]):
     """Walks from what a question names to what that leads to, and so finds passages that share no word with the question.
 
     The walk (personalised PageRank) starts at the entities that the question names, each weighted by 1 / number of passages that name it,
@@ -97,6 +96,16 @@ class EntityGraphRetriever(GuardedRetriever):
         super().__init__(
             retriever,
             nodes=nodes,
+            tunable=WalkOptions(
+                prior_share=prior_share,
+                damping=damping,
+                prior_top_n=prior_top_n,
+                guard=guard,
+                top_facts=top_facts,
+                fact_weight=fact_weight,
+                second_hop=second_hop,
+                specific_up_to=specific_up_to,
+            ),
             similarity_top_k=similarity_top_k,
             filters=filters,
             callback_manager=callback_manager,
@@ -104,7 +113,6 @@ class EntityGraphRetriever(GuardedRetriever):
             objects=objects,
             verbose=verbose,
         )
-        self._options = WalkOptions(prior_share, damping, prior_top_n, guard, top_facts, fact_weight, second_hop, specific_up_to)
         views = views_of(graph_source_of(graph, self._nodes))
         self._search = GraphSearch(views.walks(edge_weights or EdgeWeights()), views.facts(language, vectors), self._nodes)
 
@@ -122,21 +130,6 @@ class EntityGraphRetriever(GuardedRetriever):
 
         passages = search_nodes(nodes, embed_model=embed_model, language=language)
         return cls(passages, graph_of_nodes(nodes, language=language), nodes=list(nodes), language=language, **options)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The numbers that can be tuned, see `evaluation.tuning.tune`."""
-        return asdict(self._options)
-
-    def with_parameters(self, **values: Any) -> Self:
-        """See `GuardedRetriever.with_parameters`."""
-        other = self.with_top_k(self.similarity_top_k)
-        other._options = self._options.with_values(**values)  # noqa: SLF001 - of the same class
-        return other
-
-    @property
-    def _guard(self) -> int:
-        return self._options.guard
 
     @property
     def _retriever_top_n(self) -> int:

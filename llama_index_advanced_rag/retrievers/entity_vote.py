@@ -1,7 +1,7 @@
 """Retrieval by vote: the entities that fit a question best vote for the passages that name them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,6 @@ from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.schema import IndexNode, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.graph.titled_entities import TitledEntities
@@ -61,7 +60,7 @@ class Votes:
         return f"{len(texts)} of {len(self.voters)} votes: {shown}", {"vote": float(self.chunks[place]), "entities": texts}
 
 
-class EntityVoteRetriever(GuardedRetriever):
+class EntityVoteRetriever(GuardedRetriever[VoteOptions]):
     """The entities that fit a question best vote for the passages that name them.
 
     An entity is told apart by the document that speaks of it, and compared with the question as "name - title of the document". The best `top_n` are
@@ -133,6 +132,7 @@ class EntityVoteRetriever(GuardedRetriever):
         super().__init__(
             retriever,
             nodes=nodes,
+            tunable=VoteOptions(top_n=top_n, document_weight=document_weight, share_weight=share_weight, neighbour_decay=neighbour_decay, guard=guard),
             similarity_top_k=similarity_top_k,
             filters=filters,
             callback_manager=callback_manager,
@@ -140,25 +140,9 @@ class EntityVoteRetriever(GuardedRetriever):
             objects=objects,
             verbose=verbose,
         )
-        self._options = VoteOptions(top_n, document_weight, share_weight, neighbour_decay, guard)
         self._vectors = vectors
         self._units = units
         self._views = views_of(graph_source_of(graph, self._nodes))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The numbers that can be tuned, see `evaluation.tuning.tune`."""
-        return asdict(self._options)
-
-    def with_parameters(self, **values: Any) -> Self:
-        """See `GuardedRetriever.with_parameters`."""
-        other = self.with_top_k(self.similarity_top_k)
-        other._options = self._options.with_values(**values)  # noqa: SLF001 - of the same class
-        return other
-
-    @property
-    def _guard(self) -> int:
-        return self._options.guard
 
     @property
     def _retriever_top_n(self) -> int:
@@ -175,9 +159,7 @@ class EntityVoteRetriever(GuardedRetriever):
         if allowed is not None:
             scores = np.where(naming @ allowed.astype(np.float64) > 0, scores, 0.0)
         voters = select_voters(scores, self._options.top_n)
-        everybody, theirs = (
-            with_neighbours(voters, scores[voters], titled.relations, self._options.neighbour_decay) if len(voters) else (voters, scores[voters])
-        )
+        everybody, theirs = with_neighbours(voters, scores[voters], titled.relations, self._options.neighbour_decay)
         chunks = vote(naming, everybody, theirs, n_votes=len(voters), share_weight=self._options.share_weight)
         return Votes(titled, everybody, theirs, chunks if allowed is None else np.where(allowed, chunks, 0.0))
 

@@ -126,10 +126,11 @@ class CorpusGraph:
         new = [row for row in rows if row not in self._fold.chunks]
         for start in range(0, len(new), _READ_AT_ONCE):
             batch = new[start : start + _READ_AT_ONCE]
-            texts, records = self._corpus.texts_of_rows(batch), self._corpus.records_of_rows(batch)
-            records.update(self._read_now([row for row in batch if row not in records]))
+            said = self._corpus.records.with_texts(batch)
+            read = self._read_now([row for row, (_, record) in said.items() if record is None])
             for row in batch:
-                self._fold.add(row, ChunkText(texts.get(row, ""), records.get(row, ExtractionRecord())))
+                text, record = said.get(row, ("", None))
+                self._fold.add(row, ChunkText(text, record or read.get(row, ExtractionRecord())))
         self._fold.settle(self._corpus.texts_of_rows)
 
     def _read_now(self, rows: Sequence[int]) -> dict[int, ExtractionRecord]:

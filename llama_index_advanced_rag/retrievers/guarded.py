@@ -1,8 +1,10 @@
 """What retrievers over the entity graph share: another retriever beside them, whose first hits stay in front of their own list."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any, Generic, Protocol, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
@@ -14,8 +16,11 @@ from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever,
 from llama_index_advanced_rag.retrievers.children import named
 from llama_index_advanced_rag.retrievers.errands import both, is_empty
 from llama_index_advanced_rag.retrievers.merging import Nodes, node_source_of
+from llama_index_advanced_rag.retrievers.tunable import TunableOptions
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.trace import Evidence, current_trace
+
+Options = TypeVar("Options", bound=TunableOptions)
 
 
 class OwnList(Protocol):
@@ -30,39 +35,38 @@ class OwnList(Protocol):
         ...
 
 
-class GuardedRetriever(TracedRetriever):
+class GuardedRetriever(TracedRetriever, Generic[Options]):
     """A retriever that puts its own list after the first hits of another retriever, and before the rest of them.
 
-    A child implements `_own`. It is asked for by `retriever_top_n` and `guard`, which may change by `with_parameters`.
+    A child implements `_own`, and says by `_retriever_top_n` how much of the other one it wants.
 
     Args:
         retriever: the other one.
         nodes: where passages are read.
-        options: arguments of `TracedRetriever`.
+        tunable: its numbers; `with_parameters` changes them.
+        arguments: those of `TracedRetriever`.
     """
 
-    def __init__(self, retriever: BaseRetriever, *, nodes: Nodes, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, retriever: BaseRetriever, *, nodes: Nodes, tunable: Options, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._options = tunable
         self._retriever = next(iter(named([retriever]).values()))
         self._nodes = node_source_of(nodes)
 
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The numbers that can be tuned, see `evaluation.tuning.tune`."""
+        return asdict(self._options)
 
-    @abstractmethod
     def with_parameters(self, **values: Any) -> Self:
         """The same retriever with other numbers; state is shared, this object stays as it is.
 
         Raises:
             ConfigurationError: there is no such number, or it cannot work.
         """
-
-    @property
-    @abstractmethod
-    def _guard(self) -> int:
-        """So many of the retriever come first."""
+        other = copy.copy(self)
+        other._options = self._options.with_values(**values)  # noqa: SLF001 - of the same class
+        return other
 
     @property
     @abstractmethod
@@ -118,7 +122,7 @@ class GuardedRetriever(TracedRetriever):
 
     def _order(self, own: OwnList | None, given: Sequence[str]) -> list[str]:
         best = [] if own is None else [node_id for node_id, _ in own.best(self.similarity_top_k)]
-        return concatenate_guarded(given, best, self._guard) if best else list(given)
+        return concatenate_guarded(given, best, self._options.guard) if best else list(given)
 
     def _first_nodes(self, order: Sequence[str], given: Sequence[str]) -> list[BaseNode]:
         """The first nodes that are there: one that has been deleted since, or that the graph knows and nobody holds, leaves its place to the next.

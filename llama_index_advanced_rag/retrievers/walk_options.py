@@ -1,32 +1,12 @@
 """The numbers a graph walk can be tuned by."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, cast
-
-from typing_extensions import Self
+from dataclasses import dataclass
 
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.fact_index import TOP_FACTS
 from llama_index_advanced_rag.graph.graph_walk import DAMPING, PRIOR_SHARE, SPECIFIC_UP_TO
-from llama_index_advanced_rag.ranking.fusion import GUARD
-
-
-class TunableOptions:
-    """Numbers of a retriever, as a frozen dataclass."""
-
-    def with_values(self, **values: Any) -> Self:
-        """The same options but for these.
-
-        Raises:
-            ConfigurationError: there is no such option, or a value cannot work.
-        """
-        known = [field.name for field in fields(cast(Any, self))]
-        unknown = [name for name in values if name not in known]
-        if unknown:
-            raise ConfigurationError(f"There are no options {unknown!r}. Those are: {', '.join(known)}.")
-        return replace(cast(Any, self), **values)
-
+from llama_index_advanced_rag.retrievers.tunable import TunableOptions
 
 SHARES = ("prior_share", "damping")
 NUMBERS = ("fact_weight", "second_hop")
@@ -43,13 +23,14 @@ class WalkOptions(TunableOptions):
     prior_share: float = PRIOR_SHARE
     damping: float = DAMPING
     prior_top_n: int = 100
-    guard: int = GUARD - 1
+    guard: int = 1
     top_facts: int = TOP_FACTS
     fact_weight: float = 1.0
     second_hop: float = 0.0
     specific_up_to: int = SPECIFIC_UP_TO
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in SHARES:
             value = getattr(self, name)
             if not 0 <= value < 1:
@@ -59,6 +40,5 @@ class WalkOptions(TunableOptions):
             if not 0 <= value < float("inf"):
                 raise ConfigurationError(f"{name} is {value!r}. It must be a number of at least 0.")
         whole_number("prior_top_n", self.prior_top_n)
-        whole_number("guard", self.guard, least=0)
         whole_number("top_facts", self.top_facts, least=0)
         whole_number("specific_up_to", self.specific_up_to, least=0)

@@ -200,7 +200,7 @@ def test_other_numbers_leave_the_retriever_as_it_is() -> None:
     assert (one.parameters["top_n"], other.parameters["top_n"], other.parameters["guard"]) == (35, 2, 3)
     assert other.similarity_top_k == one.similarity_top_k
     assert set(one.parameters) == {"top_n", "document_weight", "share_weight", "neighbour_decay", "guard"}
-    with pytest.raises(ConfigurationError, match=r"There are no options \['damping'\]. Those are: top_n, document_weight"):
+    with pytest.raises(ConfigurationError, match=r"There are no options \['damping'\]. Those are: guard, top_n, document_weight"):
         one.with_parameters(damping=0.5)
 
 
