@@ -1,0 +1,110 @@
+"""From what a router says to the routes that are taken: doubts, failures and names that do not exist end at the default route."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from llama_index.core.schema import QueryBundle
+
+from llama_index_advanced_rag._choices import whole_number
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.routing.route import Route, checked_routes
+from llama_index_advanced_rag.routing.router import RouteChoice, Router
+from llama_index_advanced_rag.trace import report
+
+
+@dataclass(frozen=True, slots=True)
+class RouteDecision:
+    """The routes taken for a question.
+
+    Attributes:
+        routes: their names, best first; at least one.
+        router: name of the router that was asked.
+        reason: why these, in a sentence for a person.
+        in_doubt: the router did not know, or could not be asked, and the default route is taken.
+        scores: how well routes fit, where the router has scores: 0 to 1, higher is better.
+        elapsed_ms: milliseconds that the router took.
+    """
+
+    routes: tuple[str, ...]
+    router: str
+    reason: str
+    in_doubt: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    elapsed_ms: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-serialisable dictionary."""
+        return {
+            "routes": list(self.routes),
+            "router": self.router,
+            "reason": self.reason,
+            "in_doubt": self.in_doubt,
+            "scores": dict(self.scores),
+            "elapsed_ms": self.elapsed_ms,
+        }
+
+
+class RouteDecider:
+    """Asks a router and always comes to a decision.
+
+    Args:
+        router: says which routes fit.
+        routes: what can be chosen.
+        default: name of the route that is taken in doubt.
+        max_routes: most routes taken for one question.
+
+    Raises:
+        ConfigurationError: there is no such default, or an argument cannot work.
+    """
+
+    def __init__(self, router: Router, routes: Sequence[Route], *, default: str, max_routes: int = 1) -> None:
+        self.router, self.routes = router, checked_routes(routes)
+        self.default, self.max_routes = default, whole_number("max_routes", max_routes)
+        if default not in self.names:
+            raise ConfigurationError(f"The default route is {default!r}. The routes are {', '.join(map(repr, self.names))}.")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the routes."""
+        return [route.name for route in self.routes]
+
+    def decide(self, query: QueryBundle) -> RouteDecision:
+        """The routes for a question. A router that fails or does not know is reported, and the default route is taken."""
+        started = perf_counter()
+        try:
+            choice = self._without_words(query) or self.router.choose(query, self.routes)
+        except Exception as error:  # noqa: BLE001 - a question without a router is still a question
+            choice = _failed(error)
+        return self._decision(choice, started)
+
+    async def adecide(self, query: QueryBundle) -> RouteDecision:
+        """The async twin of `decide`."""
+        started = perf_counter()
+        try:
+            choice = self._without_words(query) or await self.router.achoose(query, self.routes)
+        except Exception as error:  # noqa: BLE001 - as in decide
+            choice = _failed(error)
+        return self._decision(choice, started)
+
+    def _without_words(self, query: QueryBundle) -> RouteChoice | None:
+        return None if query.query_str.strip() else RouteChoice((), "the question has no words")
+
+    def _decision(self, choice: RouteChoice, started: float) -> RouteDecision:
+        elapsed_ms = (perf_counter() - started) * 1000
+        said = list(dict.fromkeys(choice.names))
+        known = [name for name in said if name in self.names]
+        if len(known) < len(said):
+            unknown = [name for name in said if name not in self.names]
+            report("warning", f"The router {self.router.name!r} named routes that do not exist, {unknown[:5]!r:.300}. There are {', '.join(self.names)}.")
+        if known:
+            return RouteDecision(tuple(known[: self.max_routes]), self.router.name, choice.reason, False, choice.scores, elapsed_ms)
+        report("info", f"In doubt, so the route {self.default!r} is taken: {choice.reason}.")
+        return RouteDecision((self.default,), self.router.name, choice.reason, True, choice.scores, elapsed_ms)
+
+
+def _failed(error: Exception) -> RouteChoice:
+    reason = f"the router failed with {type(error).__name__}: {error}"
+    report("warning", f"No route was chosen, because {reason:.300}")
+    return RouteChoice((), reason[:300])
