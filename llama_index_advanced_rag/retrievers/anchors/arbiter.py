@@ -1,11 +1,9 @@
 """The arbiter: one LLM call that sees the outline and the candidates and says which parts answer, with reasons."""
 
-import json
-from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.bridge.pydantic import BaseModel, ValidationError
+from llama_index.core.bridge.pydantic import BaseModel
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
@@ -13,14 +11,11 @@ from llama_index_advanced_rag.errors import LLMOutputError
 from llama_index_advanced_rag.prompts import ANCHOR_ARBITER
 from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate
 from llama_index_advanced_rag.retrievers.anchors.outline import MOST_ENTRIES, NumberedOutline
+from llama_index_advanced_rag.structured_answers import aask_parsed, ask_parsed, json_objects, validated
 from llama_index_advanced_rag.trace import report
-from llama_index_advanced_rag.usage import apredict, predict
 
 Chosen = list[tuple[Candidate, str]]
-_Dialogue = Generator[dict[str, Any], str, Chosen]
-_ATTEMPTS = 2
 _REASON_CHARS = 300
-_STARTS_TRIED = 20
 _LEAST_ENTRIES, _FRAME_TOKENS, _ENTRY_TOKENS = 30, 1500, 20
 _DEFAULT_OUTPUT_TOKENS = 256
 
@@ -64,52 +59,27 @@ class Arbiter:
 
     def choose(self, question: str, outline: NumberedOutline) -> Chosen:
         """The parts that the LLM names, best first, each once, with its reasons. One LLM call, or two."""
-        dialogue = self._dialogue(question, outline)
-        variables = next(dialogue)
-        while True:
-            try:
-                answer = predict(self.llm, ANCHOR_ARBITER, self.prompt, **variables)
-            except Exception as error:  # noqa: BLE001 - the scores still rank; the trace says what happened
-                return _unheard(f"the LLM failed with {type(error).__name__}: {error}")
-            try:
-                variables = dialogue.send(answer)
-            except StopIteration as end:
-                return end.value
+        try:
+            verdict = ask_parsed(self.llm, ANCHOR_ARBITER, self.prompt, self._variables(question, outline), parse_verdict)
+        except Exception as error:  # noqa: BLE001 - the scores still rank; the trace says what happened
+            return _unheard(error)
+        return _entries(verdict, outline, self.max_units)
 
     async def achoose(self, question: str, outline: NumberedOutline) -> Chosen:
         """The async twin of `choose`."""
-        dialogue = self._dialogue(question, outline)
-        variables = next(dialogue)
-        while True:
-            try:
-                answer = await apredict(self.llm, ANCHOR_ARBITER, self.prompt, **variables)
-            except Exception as error:  # noqa: BLE001 - as in choose
-                return _unheard(f"the LLM failed with {type(error).__name__}: {error}")
-            try:
-                variables = dialogue.send(answer)
-            except StopIteration as end:
-                return end.value
+        try:
+            verdict = await aask_parsed(self.llm, ANCHOR_ARBITER, self.prompt, self._variables(question, outline), parse_verdict)
+        except Exception as error:  # noqa: BLE001 - as in choose
+            return _unheard(error)
+        return _entries(verdict, outline, self.max_units)
 
-    def _dialogue(self, question: str, outline: NumberedOutline) -> _Dialogue:
-        """Yields the variables of the next prompt, is sent the answer, and returns what was chosen."""
-        variables = {
+    def _variables(self, question: str, outline: NumberedOutline) -> dict[str, Any]:
+        return {
             "outline_str": outline.outline_text,
             "candidates_str": outline.candidates_text,
             "query_str": question,
             "max_units": self.max_units,
-            "note_str": "",
         }
-        answer, reason = "", ""
-        for _ in range(_ATTEMPTS):
-            answer = yield variables
-            try:
-                verdict = parse_verdict(answer)
-            except ValueError as error:
-                reason = str(error)
-                variables = {**variables, "note_str": f"Your last answer could not be used: {reason} Answer again, with the JSON only.\n"}
-            else:
-                return _entries(verdict, outline, self.max_units)
-        return _unheard(str(LLMOutputError(ANCHOR_ARBITER, _ATTEMPTS, answer, reason)))
 
 
 def parse_verdict(answer: str) -> Verdict:
@@ -126,35 +96,12 @@ def parse_verdict(answer: str) -> Verdict:
         ValueError: units.0.number: Field required.
     """
     problem = "It holds no JSON object."
-    for value in _json_objects(answer):
-        found = _validated(value)
+    for value in json_objects(answer):
+        found = validated(Verdict, value)
         if isinstance(found, Verdict):
             return found
         problem = found
     raise ValueError(problem)
-
-
-def _validated(value: Any) -> Verdict | str:
-    """The verdict, or what is wrong with it."""
-    try:
-        return Verdict.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}."
-
-
-def _json_objects(answer: str) -> Iterator[Any]:
-    decoder, place = json.JSONDecoder(), answer.find("{")
-    for _ in range(_STARTS_TRIED):
-        if place < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(answer, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            yield value
-        place = answer.find("{", end)
 
 
 def _entries(verdict: Verdict, outline: NumberedOutline, max_units: int) -> Chosen:
@@ -171,6 +118,7 @@ def _entries(verdict: Verdict, outline: NumberedOutline, max_units: int) -> Chos
     return known[:max_units]
 
 
-def _unheard(reason: str) -> Chosen:
+def _unheard(error: Exception) -> Chosen:
+    reason = str(error) if isinstance(error, LLMOutputError) else f"the LLM failed with {type(error).__name__}: {error}"
     report("warning", f"The candidates stand in the order of their scores, because the arbiter could not be heard: {reason}")
     return []
