@@ -45,6 +45,7 @@ class Turn:
         text: the answer so far.
         source_nodes: the cited nodes; filled when the turn closes.
         metadata: `citations`, `retrieved`, `support`, `usage`, `fallback`, `trace`; filled when the turn closes.
+        more: further metadata, JSON values.
     """
 
     question: str
@@ -59,6 +60,7 @@ class Turn:
     text: str = ""
     source_nodes: list[NodeWithScore] = field(default_factory=list[NodeWithScore])
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
     _writer: CitationWriter = field(default_factory=lambda: CitationWriter(NumberedContext()))
     _started: float = field(default_factory=perf_counter)
 
@@ -140,7 +142,7 @@ class Turn:
         """Bring the parts of the metadata that are known before the answer up to date."""
         self.metadata.setdefault("citations", [])
         self.metadata["retrieved"] = [node.node.node_id for node in self.nodes]
-        self.metadata.update(usage=self.ledger.to_dict(), fallback=self.fallback, trace=self.trace.to_dict())
+        self.metadata.update(self.more, usage=self.ledger.to_dict(), fallback=self.fallback, trace=self.trace.to_dict())
 
     def _support(self) -> SupportReport:
         return check_support(self.text, self._writer.citations, analyzer=self.analyzer, question=self.question, dangling=self._writer.dangling)

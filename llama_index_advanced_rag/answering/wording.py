@@ -51,11 +51,15 @@ _SENTENCES = {
         "no_answer": "No passage of the documents answers this question.",
         "empty_question": "The question is empty.",
         "broken_off": "The answer broke off. The documents say:",
+        "only_broken_off": "The answer broke off.",
+        "no_document": "I answer questions about the documents, and this one does not seem to need any. What would you like to know from them?",
     },
     "fr": {
         "no_answer": "Aucun passage des documents ne répond à cette question.",
         "empty_question": "La question est vide.",
         "broken_off": "La réponse s'est interrompue. Les documents disent :",
+        "only_broken_off": "La réponse s'est interrompue.",
+        "no_document": "Je réponds aux questions sur les documents, et celle-ci ne semble en demander aucun. Que souhaitez-vous y trouver ?",
     },
 }
 
@@ -97,6 +101,16 @@ def empty_question(language: str) -> str:
 def broken_off(language: str) -> str:
     """The words between an interrupted answer and what the documents say."""
     return _say("broken_off", language)
+
+
+def only_broken_off(language: str) -> str:
+    """The words behind an interrupted answer where there are no documents to go on with."""
+    return _say("only_broken_off", language)
+
+
+def no_document(language: str) -> str:
+    """The sentence that says that a question needs no document, and that there is no one else here to answer it."""
+    return _say("no_document", language)
 
 
 def _say(name: str, language: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
@@ -42,14 +42,15 @@ class AnswerWriter:
     language: str = "auto"
     max_context_tokens: int = 3000
     max_sentences: int = 3
+    prompt_name: ClassVar[str] = GROUNDED_ANSWER
 
     def write(self, turn: Turn) -> str:
         """The whole answer; the turn is closed."""
         self._read(turn)
         reason = ""
-        if self.llm is not None and turn.context.sentences:
+        if self.llm is not None and self._asks(turn):
             try:
-                turn.write(predict(self.llm, GROUNDED_ANSWER, self.prompt, **turn.prompt_variables))
+                turn.write(predict(self.llm, self.prompt_name, self.prompt, **self._variables(turn)))
             except Exception as error:  # noqa: BLE001 - what was retrieved still answers; the turn says what happened
                 reason = _failure(error)
         turn.end_text()
@@ -62,9 +63,9 @@ class AnswerWriter:
         """The async twin of `write`."""
         await in_thread(self._read, turn)
         reason = ""
-        if self.llm is not None and turn.context.sentences:
+        if self.llm is not None and self._asks(turn):
             try:
-                turn.write(await apredict(self.llm, GROUNDED_ANSWER, self.prompt, **turn.prompt_variables))
+                turn.write(await apredict(self.llm, self.prompt_name, self.prompt, **self._variables(turn)))
             except Exception as error:  # noqa: BLE001 - as in write
                 reason = _failure(error)
         turn.end_text()
@@ -78,9 +79,9 @@ class AnswerWriter:
         self._read(turn)
         tokens: Iterable[str] = ()
         reason = ""
-        if self.llm is not None and turn.context.sentences:
+        if self.llm is not None and self._asks(turn):
             try:
-                tokens = stream(self.llm, GROUNDED_ANSWER, self.prompt, **turn.prompt_variables)
+                tokens = stream(self.llm, self.prompt_name, self.prompt, **self._variables(turn))
             except Exception as error:  # noqa: BLE001 - as in write
                 reason = _failure(error)
         return self._pieces(turn, tokens, reason)
@@ -90,9 +91,9 @@ class AnswerWriter:
         await in_thread(self._read, turn)
         tokens: AsyncIterable[str] | None = None
         reason = ""
-        if self.llm is not None and turn.context.sentences:
+        if self.llm is not None and self._asks(turn):
             try:
-                tokens = await astream(self.llm, GROUNDED_ANSWER, self.prompt, **turn.prompt_variables)
+                tokens = await astream(self.llm, self.prompt_name, self.prompt, **self._variables(turn))
             except Exception as error:  # noqa: BLE001 - as in write
                 reason = _failure(error)
         return self._apieces(turn, tokens, reason)
@@ -136,6 +137,13 @@ class AnswerWriter:
                 await tokens.aclose()
             turn.close()
 
+    def _asks(self, turn: Turn) -> bool:
+        """Whether there is something to ask an LLM."""
+        return bool(turn.context.sentences)
+
+    def _variables(self, turn: Turn) -> dict[str, str]:
+        return turn.prompt_variables
+
     def _read(self, turn: Turn) -> None:
         turn.read(number_sentences(turn.nodes, language=self.language))
         if self.llm is not None and turn.context.sentences:
@@ -157,11 +165,19 @@ class AnswerWriter:
         language = turn.message_language
         if not turn.question:
             return [empty_question(language)]
-        if self.llm is not None and turn.context.sentences:
+        if self.llm is not None and self._asks(turn):
             turn.fall_back(reason or "the LLM answered nothing.")
+        instead = self._without_llm(turn, similarities)
+        return self._after_break(instead, language) if turn.text else instead
+
+    def _after_break(self, instead: list[str], language: str) -> list[str]:
+        """What follows the beginning of an answer that the LLM did not end."""
+        return [f"\n\n{broken_off(language)}\n", *instead]
+
+    def _without_llm(self, turn: Turn, similarities: Mapping[int, float] | None) -> list[str]:
+        """Pieces of the answer that no LLM writes."""
         extracts = extract_sentences(turn.question, turn.quotable, analyzer=turn.analyzer, similarities=similarities, max_sentences=self.max_sentences)
-        quoted = compose_answer(extracts) or [no_answer(language)]
-        return [f"\n\n{broken_off(language)}\n", *quoted] if turn.text else quoted
+        return compose_answer(extracts) or [no_answer(turn.message_language)]
 
     def _finish_with(self, turn: Turn, pieces: Sequence[str]) -> None:
         for piece in pieces:

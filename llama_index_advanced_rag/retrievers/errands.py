@@ -124,14 +124,19 @@ def took_part(errands: Sequence[Errand], outcomes: Sequence[Outcome[Any]]) -> li
     Raises:
         Exception: when none has answered, the first exception that is no timeout, else the first timeout.
     """
-    _join_traces(errands, outcomes)
+    join_traces(errands, outcomes)
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if len(errors) == len(outcomes):
-        raise next((error for error in errors if not isinstance(error, TimeoutError)), errors[0])
+        raise first_real_error(errors)
     for item, outcome in zip(errands, outcomes, strict=True):
         if outcome.error is not None:
             report("warning", f"Retriever {item.label!r} failed and was left out: {type(outcome.error).__name__}: {outcome.error}")
     return [outcome.ok for outcome in outcomes]
+
+
+def first_real_error(errors: Sequence[BaseException]) -> BaseException:
+    """The first that is no timeout, else the first timeout."""
+    return next((error for error in errors if not isinstance(error, TimeoutError)), errors[0])
 
 
 def is_empty(bundle: QueryBundle) -> bool:
@@ -146,7 +151,8 @@ def _bundle_for_one(bundle: QueryBundle, *, keep_embedding: bool) -> QueryBundle
     return own
 
 
-def _join_traces(errands: Sequence[Errand], outcomes: Sequence[Outcome[Any]]) -> None:
+def join_traces(errands: Sequence[Errand], outcomes: Sequence[Outcome[Any]]) -> None:
+    """Make the traces of the errands parts of the current one, in their order."""
     trace = current_trace()
     for item, outcome in zip(errands, outcomes, strict=True):
         part = item.finished_trace(late=isinstance(outcome.error, TimeoutError))

@@ -4,10 +4,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from llama_index.core.schema import NodeWithScore
+
 from llama_index_advanced_rag._choices import parse_choice
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.fusion import FusionMode, concatenate_all_guarded, fused_scores, reciprocal_rank_scores
 from llama_index_advanced_rag.retrievers.children import Child
+from llama_index_advanced_rag.stores.node_source import sort_key
 from llama_index_advanced_rag.trace import Evidence
 
 Id = TypeVar("Id", bound=Hashable)
@@ -56,6 +59,38 @@ class ListFusion:
             by_child.setdefault(child.name, []).append([item for item, _ in ranked])
         finished = [ordered(reciprocal_rank_scores(rankings, k=self.rrf_k), None) for rankings in by_child.values()]
         return concatenate_all_guarded([[item for item, _ in ranked] for ranked in finished], self.guard)[:top_k]
+
+
+def fuse_hits(
+    fusion: ListFusion, found: Sequence[tuple[Child, str, Sequence[NodeWithScore]]], key_of: Callable[[NodeWithScore], str], top_k: int
+) -> tuple[dict[str, NodeWithScore], list[tuple[str, list[tuple[str, float | None]]]]]:
+    """The nodes of several lists as one list; equal scores stand in the order of the documents.
+
+    Args:
+        fusion: how lists become one.
+        found: whose list each is, what it is called, and its hits, best first.
+        key_of: what makes two hits one.
+        top_k: most hits returned.
+
+    Returns:
+        The hits by key, best first, in new objects; and each list by its name, as keys and scores.
+    """
+    first: dict[str, NodeWithScore] = {}
+    lists: list[list[tuple[str, float | None]]] = []
+    for _, _, hits in found:
+        ranked: dict[str, float | None] = {}
+        for hit in hits:
+            key = key_of(hit)
+            first.setdefault(key, hit)
+            ranked.setdefault(key, None if hit.score is None else float(hit.score))
+        lists.append(list(ranked.items()))
+
+    def ordered(scores: Mapping[str, float], limit: int | None) -> list[tuple[str, float]]:
+        return sorted(scores.items(), key=lambda item: (-item[1], sort_key(first[item[0]].node)))[:limit]
+
+    fused = fusion.fuse([child for child, _, _ in found], lists, ordered, top_k)
+    named = [(label, ranked) for (_, label, _), ranked in zip(found, lists, strict=True)]
+    return {key: NodeWithScore(node=first[key].node, score=score) for key, score in fused}, named
 
 
 def fusion_evidence(stage: str, results: Sequence[tuple[Id, float]], lists: Sequence[tuple[str, Ranked[Id]]], node_id: Callable[[Id], str]) -> list[Evidence]:

@@ -24,12 +24,12 @@ from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
 from llama_index_advanced_rag.retrievers.children import Child, make_children, named
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
 from llama_index_advanced_rag.retrievers.errands import Errand, is_empty, make_errands, took_part
-from llama_index_advanced_rag.retrievers.fusing import Id, ListFusion, Ranked, fusion_evidence
+from llama_index_advanced_rag.retrievers.fusing import Id, ListFusion, Ranked, fuse_hits, fusion_evidence
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.multi_query import aother_queries, other_queries
 from llama_index_advanced_rag.retrievers.row_hybrid import RowFusion, RowHybrid, children_space
 from llama_index_advanced_rag.retrievers.row_search import finds_like, scored_nodes
-from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource, sort_key
+from llama_index_advanced_rag.stores.node_source import DocstoreNodeSource
 from llama_index_advanced_rag.stores.rows.row_state import RowSpace
 from llama_index_advanced_rag.stores.rows.search_and_read import Seen, read_ids
 from llama_index_advanced_rag.trace import current_trace
@@ -38,7 +38,6 @@ CHILD_TOP_N = 100
 
 Identity = Literal["node_id", "content"]
 Retrievers = Sequence[BaseRetriever] | Mapping[str, BaseRetriever]
-_Found = tuple[Errand, list[NodeWithScore]]
 
 
 class HybridRetriever(TracedRetriever):
@@ -248,25 +247,10 @@ class HybridRetriever(TracedRetriever):
 
     def _finish(self, errands: Sequence[Errand], outcomes: Sequence[Outcome[list[NodeWithScore]]]) -> list[NodeWithScore]:
         kept = took_part(errands, outcomes)
-        return self._fused([(item, outcome.value or []) for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep])
-
-    def _fused(self, found: Sequence[_Found]) -> list[NodeWithScore]:
-        first: dict[str, NodeWithScore] = {}
-        lists: list[list[tuple[str, float | None]]] = []
-        for _, hits in found:
-            ranked: dict[str, float | None] = {}
-            for hit in hits:
-                key = self._key(hit)
-                first.setdefault(key, hit)
-                ranked.setdefault(key, None if hit.score is None else float(hit.score))
-            lists.append(list(ranked.items()))
-
-        def ordered(scores: Mapping[str, float], limit: int | None) -> list[tuple[str, float]]:
-            return sorted(scores.items(), key=lambda item: (-item[1], sort_key(first[item[0]].node)))[:limit]
-
-        fused = self._fusion.fuse([item.child for item, _ in found], lists, ordered, self._similarity_top_k)
-        self._explain(fused, [(item.label, ranked) for (item, _), ranked in zip(found, lists, strict=True)], lambda key: first[key].node.node_id)
-        return [NodeWithScore(node=first[key].node, score=score) for key, score in fused]
+        found = [(item.child, item.label, outcome.value or []) for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep]
+        hits, lists = fuse_hits(self._fusion, found, self._key, self._similarity_top_k)
+        self._explain([(key, hit.score or 0.0) for key, hit in hits.items()], lists, lambda key: hits[key].node.node_id)
+        return list(hits.values())
 
     def _row_hits(self, seen: Seen[RowFusion, BaseNode]) -> list[NodeWithScore]:
         fusion = seen.result

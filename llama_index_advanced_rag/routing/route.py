@@ -14,6 +14,7 @@ _DESCRIPTIONS = {
     COMPLEX: "Several things are joined: comparisons, relations between named things, several bridges, causes across documents, lists of many things.",
     STRUCTURAL: "The place in the documents matters: a section, chapter, article, annex, page, table or figure, and figures that stand in tables of reports.",
 }
+KNOWN_ROUTES = tuple(_DESCRIPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
