@@ -3,8 +3,7 @@
 import copy
 import inspect
 import logging
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +11,9 @@ from llama_index.core import Settings
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks.base import CallbackManager
-from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 from llama_index.core.llms import LLM
 from llama_index.core.llms.utils import resolve_llm
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -29,6 +26,8 @@ from llama_index_advanced_rag.answering.turn import Turn, open_turn
 from llama_index_advanced_rag.answering.writer import AnswerWriter
 from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentError
 from llama_index_advanced_rag.prompts import GROUNDED_ANSWER, GROUNDED_ANSWER_PROMPT
+from llama_index_advanced_rag.query_engines.query_event import query_event
+from llama_index_advanced_rag.query_engines.responding import arespond, respond
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 
 dispatcher = get_dispatcher(__name__)
@@ -133,6 +132,16 @@ class GroundedQueryEngine(BaseQueryEngine):
         """ISO code, "auto" or "none"."""
         return self._writer.language
 
+    @property
+    def llm(self) -> LLM | None:
+        """What writes the answer; None = sentences are quoted."""
+        return self._writer.llm
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate:
+        """The prompt that the LLM answers."""
+        return self._writer.prompt
+
     def with_retriever(self, retriever: BaseRetriever) -> Self:
         """The same engine over another retriever; this object stays as it is."""
         other = copy.copy(self)
@@ -147,14 +156,20 @@ class GroundedQueryEngine(BaseQueryEngine):
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The nodes for a question, after the postprocessors."""
-        nodes = self._retriever.retrieve(query_bundle)
+        return self.refine(query_bundle, self._retriever.retrieve(query_bundle))
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The async twin of `retrieve`."""
+        return await self.arefine(query_bundle, await self._retriever.aretrieve(query_bundle))
+
+    def refine(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """What the postprocessors make of nodes, best first."""
         for postprocessor in self._node_postprocessors:
             nodes = postprocessor.postprocess_nodes(nodes, query_bundle=query_bundle)
         return nodes
 
-    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The async twin of `retrieve`."""
-        nodes = await self._retriever.aretrieve(query_bundle)
+    async def arefine(self, query_bundle: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """The async twin of `refine`."""
         for postprocessor in self._node_postprocessors:
             nodes = await postprocessor.apostprocess_nodes(nodes, query_bundle=query_bundle)
         return nodes
@@ -165,7 +180,7 @@ class GroundedQueryEngine(BaseQueryEngine):
         """Answer from given nodes, best first; `additional_source_nodes` are listed behind the cited ones."""
         with open_turn(query_bundle, language=self._writer.language, stage="answer") as turn:
             turn.nodes, turn.additional = list(nodes), additional_source_nodes or ()
-            return self._answer(turn)
+            return self.answer_turn(turn)
 
     async def asynthesize(
         self, query_bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional_source_nodes: Sequence[NodeWithScore] | None = None
@@ -173,53 +188,29 @@ class GroundedQueryEngine(BaseQueryEngine):
         """The async twin of `synthesize`."""
         with open_turn(query_bundle, language=self._writer.language, stage="answer") as turn:
             turn.nodes, turn.additional = list(nodes), additional_source_nodes or ()
-            return await self._aanswer(turn)
+            return await self.aanswer_turn(turn)
 
     @dispatcher.span
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with self._event(query_bundle) as outcome, open_turn(query_bundle, language=self._writer.language, stage="grounded") as turn:
+        with query_event(self.callback_manager, query_bundle) as outcome, open_turn(query_bundle, language=self._writer.language, stage="grounded") as turn:
             turn.nodes = self.retrieve(turn.bundle) if turn.question else []
-            outcome.append(self._answer(turn))
+            outcome.append(self.answer_turn(turn))
         return outcome[0]
 
     @dispatcher.span
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        with self._event(query_bundle) as outcome, open_turn(query_bundle, language=self._writer.language, stage="grounded") as turn:
+        with query_event(self.callback_manager, query_bundle) as outcome, open_turn(query_bundle, language=self._writer.language, stage="grounded") as turn:
             turn.nodes = await self.aretrieve(turn.bundle) if turn.question else []
-            outcome.append(await self._aanswer(turn))
+            outcome.append(await self.aanswer_turn(turn))
         return outcome[0]
 
-    def _answer(self, turn: Turn) -> RESPONSE_TYPE:
-        dispatcher.event(SynthesizeStartEvent(query=turn.bundle))
-        response: RESPONSE_TYPE
-        if self._streaming:
-            pieces = self._writer.stream(turn)
-            turn.refresh_metadata()
-            response = StreamingResponse(pieces, source_nodes=turn.source_nodes, metadata=turn.metadata)  # type: ignore[arg-type]
-        else:
-            response = Response(self._writer.write(turn), source_nodes=turn.source_nodes, metadata=turn.metadata)
-        dispatcher.event(SynthesizeEndEvent(query=turn.bundle, response=response))
-        return response
+    def answer_turn(self, turn: Turn) -> RESPONSE_TYPE:
+        """The answer of a turn whose nodes are known, as a stream where this engine streams."""
+        return respond(self._writer, turn, streaming=self._streaming)
 
-    async def _aanswer(self, turn: Turn) -> RESPONSE_TYPE:
-        dispatcher.event(SynthesizeStartEvent(query=turn.bundle))
-        response: RESPONSE_TYPE
-        if self._streaming:
-            pieces = await self._writer.astream(turn)
-            turn.refresh_metadata()
-            response = AsyncStreamingResponse(pieces, source_nodes=turn.source_nodes, metadata=turn.metadata)  # type: ignore[arg-type]
-        else:
-            response = Response(await self._writer.awrite(turn), source_nodes=turn.source_nodes, metadata=turn.metadata)
-        dispatcher.event(SynthesizeEndEvent(query=turn.bundle, response=response))
-        return response
-
-    @contextmanager
-    def _event(self, query_bundle: QueryBundle) -> Generator[list[RESPONSE_TYPE], None, None]:
-        """LlamaIndex's callback event around a query; the block appends the response."""
-        outcome: list[RESPONSE_TYPE] = []
-        with self.callback_manager.event(CBEventType.QUERY, payload={EventPayload.QUERY_STR: query_bundle.query_str}) as event:
-            yield outcome
-            event.on_end(payload={EventPayload.RESPONSE: outcome[0]})
+    async def aanswer_turn(self, turn: Turn) -> RESPONSE_TYPE:
+        """The async twin of `answer_turn`."""
+        return await arespond(self._writer, turn, streaming=self._streaming)
 
     def _get_prompts(self) -> PromptDictType:
         return {GROUNDED_ANSWER: self._writer.prompt}

@@ -15,12 +15,11 @@ class Routed:
 
     Attributes:
         decision: what the router said.
-        taken: the routes whose nodes are in `hits`, or that answered; the default route where it stood in for others.
+        taken: the routes that answered; the default route where it stood in for others.
         hits: the nodes, best first.
         dropped: routes that failed, were late or found nothing, and what happened.
         elapsed_ms: milliseconds of each route that was asked.
         others: with `explain`, what the other routes would have found: node ids, best first.
-        answered_by: "passages", "llm" (a route without retrieval), "no one" (the same without an LLM) or "engine" (an engine's own answer).
     """
 
     decision: RouteDecision
@@ -29,7 +28,6 @@ class Routed:
     dropped: dict[str, str] = field(default_factory=dict[str, str])
     elapsed_ms: dict[str, float] = field(default_factory=dict[str, float])
     others: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    answered_by: str = "passages"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serialisable dictionary, the nodes left out; `elapsed_ms` holds the router's under `"router"`."""
@@ -41,5 +39,4 @@ class Routed:
             "dropped": dict(self.dropped),
             "elapsed_ms": dict(elapsed),
             "others": {name: list(ids) for name, ids in self.others.items()},
-            "answered_by": self.answered_by,
         }

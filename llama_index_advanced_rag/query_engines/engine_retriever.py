@@ -1,0 +1,61 @@
+"""What a query engine finds, as a retriever."""
+
+from uuid import NAMESPACE_URL, uuid5
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, StreamingResponse
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from llama_index_advanced_rag._concurrency import in_thread, never_awaits
+
+_NAMESPACE = uuid5(NAMESPACE_URL, "llama-index-advanced-rag/engine-answer")
+_NOTHING_FOUND = "Empty Response"  # what LlamaIndex's response synthesizers say where there were no nodes
+
+
+class EngineRetriever(BaseRetriever):
+    """The nodes of a query engine, for whoever merges them with others.
+
+    An engine that can retrieve (`retrieve`, as retriever query engines do) is asked for its nodes, its postprocessors included. Any other answers
+    the question (as many LLM calls as that takes), and its source nodes are taken; where it has none, its answer is a node, with the metadata
+    `engine`.
+
+    Args:
+        engine: the engine.
+        name: what it is called, for the metadata of an answer without sources.
+    """
+
+    def __init__(self, engine: BaseQueryEngine, name: str) -> None:
+        super().__init__(callback_manager=engine.callback_manager)
+        self._engine, self._name = engine, name
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if can_retrieve(self._engine):
+            return self._engine.retrieve(query_bundle)
+        response = self._engine.query(query_bundle)
+        return self._sources(response.get_response() if isinstance(response, StreamingResponse) else response)
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if not can_retrieve(self._engine):
+            response = await aquery(self._engine, query_bundle)
+            return self._sources(await response.get_response() if isinstance(response, AsyncStreamingResponse) else response)
+        own = getattr(self._engine, "aretrieve", None)
+        return await in_thread(self._engine.retrieve, query_bundle) if own is None else await own(query_bundle)
+
+    def _sources(self, response: RESPONSE_TYPE) -> list[NodeWithScore]:
+        text = str(response).strip() if getattr(response, "response", None) else ""
+        if response.source_nodes or text in ("", _NOTHING_FOUND):
+            return list(response.source_nodes)
+        return [NodeWithScore(node=TextNode(id_=str(uuid5(_NAMESPACE, f"{self._name}\n{text}")), text=text, metadata={"engine": self._name}), score=None)]
+
+
+def can_retrieve(engine: BaseQueryEngine) -> bool:
+    """Whether an engine gives its nodes without answering."""
+    return type(engine).retrieve is not BaseQueryEngine.retrieve
+
+
+async def aquery(engine: BaseQueryEngine, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+    """Ask an engine; one whose async query blocks the event loop is asked in a thread."""
+    if never_awaits(type(engine)._aquery):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return await in_thread(engine.query, query_bundle)
+    return await engine.aquery(query_bundle)

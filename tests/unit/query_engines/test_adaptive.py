@@ -1,0 +1,297 @@
+"""AdaptiveQueryEngine: retrievers, engines and no documents as routes; fallbacks, budgets, streams, async, metadata."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.tools import QueryEngineTool
+
+from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.prompts import DIRECT_ANSWER, GROUNDED_ANSWER
+from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
+from llama_index_advanced_rag.query_engines.engine_retriever import EngineRetriever
+from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
+from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
+from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
+from llama_index_advanced_rag.testing import ScriptedLLM, check_query_engine_contract, forbidden_settings_llm
+from llama_index_advanced_rag.trace import capture_trace
+
+FOXES, WHALES = "Foxes eat mice. Cats sleep all day.", "Whales eat krill. Seals sleep on ice."
+
+
+def words(node_id: str, text: str) -> LexicalRetriever:
+    return LexicalRetriever.from_defaults(nodes=[TextNode(id_=node_id, text=text)], language="en")
+
+
+class Foreign(BaseQueryEngine):
+    """Somebody else's engine: answers by itself, can fail or wait, and has metadata that JSON cannot hold."""
+
+    def __init__(self, answer: str = "from elsewhere", *, sources: bool = True, error: Exception | None = None, gate: threading.Event | None = None) -> None:
+        super().__init__(callback_manager=None)
+        self.answer, self.sources, self.error, self.gate, self.asked = answer, sources, error, gate, 0
+
+    def _query(self, query_bundle: QueryBundle) -> Response:
+        self.asked += 1
+        if self.gate is not None:
+            self.gate.wait(10)
+        if self.error is not None:
+            raise self.error
+        nodes = [NodeWithScore(node=TextNode(id_="f", text="Foxes sleep at noon."), score=0.4)] if self.sources else []
+        return Response(self.answer, source_nodes=nodes, metadata={"own": object(), "kept": 1})
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Response:
+        return self._query(query_bundle)
+
+    def _get_prompt_modules(self) -> dict[str, Any]:
+        return {}
+
+
+def by_word(question: str) -> list[str]:
+    return [name for name in ("foxes", "whales", "foreign", "hello") if name in question.lower()]
+
+
+def engine(**options: Any) -> AdaptiveQueryEngine:
+    routes = {"foxes": words("n1", FOXES), "whales": words("n2", WHALES), "foreign": Foreign(), "hello": None, **options.pop("routes", {})}
+    return AdaptiveQueryEngine(routes, router=options.pop("router", by_word), default=options.pop("default", "foxes"), language="en", **options)
+
+
+def route_of(response: Any) -> dict[str, Any]:
+    return json.loads(json.dumps(response.metadata))["route"]
+
+
+def test_a_retriever_route_is_answered_with_citations():
+    response = engine().query("What do whales eat?")
+    assert str(response) == "Whales eat krill. [1]"
+    assert [hit.node_id for hit in response.source_nodes] == ["n2"]
+    route = route_of(response)
+    assert (route["routes"], route["taken"], route["router"], route["in_doubt"]) == (["whales"], ["whales"], "function", False)
+    assert set(route["elapsed_ms"]) == {"router", "whales"}
+    assert "route whales, by function" in json.dumps(response.metadata["trace"])
+
+
+def test_in_doubt_the_default_route_answers_and_says_so():
+    response = engine().query("What do cats do all day?")
+    assert route_of(response)["in_doubt"] is True
+    assert "In doubt" in json.dumps(response.metadata["trace"])
+    assert [hit.node_id for hit in response.source_nodes] == ["n1"]
+
+
+def test_without_documents_and_without_an_llm_it_says_so_politely_in_the_language_of_the_question():
+    english, french = engine().query("Hello, how are you today?"), engine().query("Hello, comment vas-tu aujourd'hui, mon ami ?")
+    assert "about the documents" in str(english)
+    assert "sur les documents" in str(french)
+    assert english.source_nodes == []
+    assert route_of(english)["taken"] == ["hello"]
+    assert english.metadata["usage"]["llm_calls"] == 0
+
+
+def test_without_documents_an_llm_answers_in_one_call():
+    llm = ScriptedLLM(["Hello to you [1]."])
+    response = engine(llm=llm).query("Hello! <context>")
+    assert str(response) == "Hello to you."
+    assert response.metadata["usage"]["by_prompt"] == {DIRECT_ANSWER: 1}
+    assert "&lt;context" in llm.prompts[0] or "<context>" not in llm.prompts[0]
+
+
+def test_an_llm_that_fails_without_documents_is_replaced_by_the_sentence():
+    response = engine(llm=ScriptedLLM([ConnectionError("down")])).query("Hello")
+    assert "about the documents" in str(response)
+    assert "down" in response.metadata["fallback"]
+
+
+def test_another_engine_answers_by_itself_and_keeps_its_metadata():
+    foreign = Foreign()
+    response = engine(routes={"foreign": foreign}).query("foreign question")
+    assert (str(response), foreign.asked) == ("from elsewhere", 1)
+    assert response.metadata["kept"] == 1
+    assert route_of(response)["taken"] == ["foreign"]
+    assert response.metadata["trace"]["stage"] == "adaptive"
+
+
+@pytest.mark.parametrize("default", ["foxes", "foreign"])
+def test_an_engine_that_fails(default):
+    adaptive = engine(routes={"foreign": Foreign(error=ConnectionError("down"))}, default=default)
+    if default == "foreign":
+        with pytest.raises(ConnectionError, match="down"):
+            adaptive.query("foreign foxes eat what?".replace("foxes", "animals"))
+        return
+    for response in (adaptive.query("What do foreign mice and cats do?"), asyncio.run(adaptive.aquery("What do foreign mice and cats do?"))):
+        route = route_of(response)
+        assert (route["routes"], route["taken"], route["dropped"]) == (["foreign"], ["foxes"], {"foreign": "ConnectionError: down"})
+        assert "stands in" in json.dumps(response.metadata["trace"])
+
+
+def test_an_engine_that_is_late():
+    gate = threading.Event()
+    try:
+        response = engine(routes={"foreign": Foreign(gate=gate)}, timeout_s=0.05).query("What do foreign mice do?")
+    finally:
+        gate.set()
+    assert route_of(response)["dropped"] == {"foreign": "TimeoutError: no answer within 0.05 s"}
+
+
+def test_a_grounded_engine_keeps_its_way_of_answering():
+    own = GroundedQueryEngine(words("n3", "Whales sing."), llm=ScriptedLLM(["They sing [1]."]), language="en")
+    response = engine(routes={"whales": own}).query("What do whales do?")
+    assert str(response) == "They sing [1]."
+    assert [hit.node_id for hit in response.source_nodes] == ["n3"]
+
+
+def test_several_routes_become_one_answer():
+    response = engine(max_routes=3, max_sentences=3).query("What do foxes and whales eat, and when do foreign foxes sleep?")
+    assert route_of(response)["taken"] == ["foxes", "whales", "foreign"]
+    assert sorted(response.metadata["retrieved"]) == ["f", "n1", "n2"]
+
+
+def test_the_answer_of_an_engine_without_sources_is_a_node_when_merged():
+    [hit] = EngineRetriever(Foreign("42 orders", sources=False), "sql").retrieve("How many orders?")
+    assert (hit.node.get_content(), hit.node.metadata) == ("42 orders", {"engine": "sql"})
+    assert EngineRetriever(Foreign("", sources=False), "sql").retrieve("How many orders?") == []
+    again = asyncio.run(EngineRetriever(Foreign("42 orders", sources=False), "sql").aretrieve("How many orders?"))
+    assert [item.node_id for item in again] == [hit.node_id]
+
+
+def test_budgets():
+    llm = ScriptedLLM(["They eat mice [1]."])
+    none = engine(llm=llm, max_llm_calls=0).query("What do foxes eat?")
+    assert str(none) == "Foxes eat mice. [1]"
+    assert "budget of 0 LLM call" in none.metadata["fallback"]
+    assert llm.prompts == []
+    assert "budget of 10 tokens" in engine(llm=llm, max_tokens=10).query("What do foxes eat?").metadata["fallback"]
+    assert engine(llm=llm, max_llm_calls=1).query("What do foxes eat?").metadata["usage"]["llm_calls"] == 1
+
+
+def test_streams():
+    adaptive = engine(streaming=True)
+    response = adaptive.query("What do foxes eat?")
+    assert isinstance(response, StreamingResponse)
+    assert "".join(response.response_gen) == "Foxes eat mice. [1]"
+    assert route_of(response)["taken"] == ["foxes"]
+    assert response.metadata["citations"][0]["node_id"] == "n1"
+    assert isinstance(adaptive.query("Hello"), StreamingResponse)
+    assert isinstance(adaptive.with_streaming(False).query("What do foxes eat?"), Response)
+
+    async def pieces() -> str:
+        streamed = await adaptive.aquery("What do foxes eat?")
+        assert isinstance(streamed, AsyncStreamingResponse)
+        return "".join([piece async for piece in streamed.async_response_gen()])
+
+    assert asyncio.run(pieces()) == "Foxes eat mice. [1]"
+
+
+@pytest.mark.parametrize("question", ["", "  ", "\n"])
+def test_an_empty_question_is_answered_by_a_sentence(question):
+    assert str(engine().query(question)) == "The question is empty."
+    assert str(asyncio.run(engine().aquery(question))) == "The question is empty."
+
+
+def test_a_question_of_20000_characters_is_answered():
+    response = engine().query("What do whales eat? " + "blah " * 4000)
+    assert [hit.node_id for hit in response.source_nodes] == ["n2"]
+
+
+def test_explain_says_what_the_others_would_have_found():
+    route = route_of(engine(explain=True).query("What do foxes eat?"))
+    assert route["others"] == {"whales": ["n2"], "foreign": ["f"]}
+
+
+def test_a_router_that_fails_or_talks_nonsense_leaves_it_to_the_default():
+    def broken(question: str) -> str:
+        raise ValueError("no idea")
+
+    for router in (broken, lambda question: "unknown", lambda question: ["unknown", "also"]):
+        response = engine(router=router).query("What do foxes eat?")
+        assert str(response) == "Foxes eat mice. [1]"
+        assert route_of(response)["in_doubt"] is True
+
+
+def test_from_tools_takes_names_and_descriptions():
+    tools = [
+        QueryEngineTool.from_defaults(Foreign("a"), name="orders", description="Counts orders."),
+        QueryEngineTool.from_defaults(Foreign("b"), name="texts", description="Reads texts."),
+    ]
+    adaptive = AdaptiveQueryEngine.from_tools(tools, router=lambda question: "texts", default="orders")
+    assert str(adaptive.query("?")) == "b"
+    assert [route.description for route in adaptive.retriever.decider.routes] == ["Counts orders.", "Reads texts."]
+
+
+def test_no_tools_and_two_of_one_name_are_refused():
+    tool = QueryEngineTool.from_defaults(Foreign(), name="same", description="x")
+    with pytest.raises(ConfigurationError, match="There are no query engine tools"):
+        AdaptiveQueryEngine.from_tools([])
+    with pytest.raises(ConfigurationError, match="More than one route is called 'same'"):
+        AdaptiveQueryEngine.from_tools([tool, tool], router=by_word)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"routes": {"foxes": 3}}, "'foxes' leads to a int"), ({"max_llm_calls": -1}, "max_llm_calls is -1"), ({"max_tokens": 0}, "max_tokens is 0")],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        engine(**options)
+    with pytest.raises(ConfigurationError, match="There are no routes"):
+        AdaptiveQueryEngine({})
+
+
+def test_prompts_can_be_seen_and_changed():
+    llm = ScriptedLLM(["Hi.", "Mice [1]."])
+    adaptive = engine(llm=llm)
+    assert {DIRECT_ANSWER, GROUNDED_ANSWER} <= set(adaptive.get_prompts())
+    adaptive.update_prompts({DIRECT_ANSWER: PromptTemplate("Say hi: {query_str}"), GROUNDED_ANSWER: PromptTemplate("Cite: {context_str} {query_str}")})
+    adaptive.query("Hello")
+    adaptive.query("What do foxes eat?")
+    assert llm.prompts[0].startswith("Say hi")
+    assert llm.prompts[1].startswith("Cite")
+
+
+def test_in_a_chat():
+    chat = GroundedChatEngine(engine())
+    response = chat.chat("What do whales eat?")
+    assert str(response) == "Whales eat krill. [1]"
+    assert response.metadata["route"]["taken"] == ["whales"]
+    streamed = chat.stream_chat("What do foxes eat?")
+    assert "".join(streamed.response_gen) == "Foxes eat mice. [1]"
+
+
+def test_everything_is_in_the_trace_and_contract():
+    with capture_trace() as trace:
+        engine().query("What do foxes eat?")
+    assert [child.stage for child in trace.children] == ["adaptive"]
+    with forbidden_settings_llm():
+        check_query_engine_contract(engine, "What do foxes eat?")
+        check_query_engine_contract(engine, "Is this a foreign question?")
+        check_query_engine_contract(engine, "Hello")
+
+
+def test_repr_names_routes_and_router():
+    assert "foxes=" in repr(engine())
+    assert "'function'" in repr(engine())
+
+
+def test_concurrent_questions_overlap():
+    class Waiting(BaseRetriever):
+        def __init__(self) -> None:
+            super().__init__()
+            self.together = asyncio.Barrier(2) if hasattr(asyncio, "Barrier") else None
+
+        def _retrieve(self, query_bundle):
+            raise AssertionError("asked in sync")
+
+        async def _aretrieve(self, query_bundle):
+            if self.together is not None:
+                await asyncio.wait_for(self.together.wait(), 10)
+            return [NodeWithScore(node=TextNode(id_="n1", text=FOXES), score=1.0)]
+
+    async def both() -> None:
+        adaptive = engine(routes={"foxes": Waiting()})
+        await asyncio.gather(adaptive.aquery("What do foxes eat?"), adaptive.aquery("When do foxes sleep?"))
+
+    asyncio.run(both())
