@@ -16,12 +16,14 @@ from llama_index_advanced_rag._choices import parse_choice, whole_number
 from llama_index_advanced_rag._concurrency import in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES
-from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.base import ScoredIds, TracedRetriever
 from llama_index_advanced_rag.retrievers.children import named
 from llama_index_advanced_rag.retrievers.errands import is_empty
 from llama_index_advanced_rag.retrievers.in_memory import search_nodes
 from llama_index_advanced_rag.retrievers.merging import Nodes, ParentMerger, node_source_of
 from llama_index_advanced_rag.retrievers.placing import Chosen, Placing
+from llama_index_advanced_rag.retrievers.row_placing import RowPlacing
+from llama_index_advanced_rag.retrievers.row_search import finds_like
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import UnitSummaries
 from llama_index_advanced_rag.trace import current_trace
@@ -153,19 +155,52 @@ class HierarchicalRetriever(TracedRetriever):
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if is_empty(query_bundle):
             return []
-        chosen = self._chosen(query_bundle.query_str)
-        if self._summaries is not None:
-            chosen = chosen.with_summaries(self._summaries.scores(query_bundle))
-        return self._arranged(chosen, self._child(chosen).retrieve(query_bundle))
+        chosen = self._chosen_with_summaries(query_bundle)
+        child, by_rows = self._asked(chosen)
+        hits = None if by_rows is None else by_rows.hits(by_rows.retriever.retrieve_ids(query_bundle))
+        return self._arranged(chosen, child.retrieve(query_bundle)) if hits is None else self._merged(hits)
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if is_empty(query_bundle):
             return []
+        chosen = await self._achosen_with_summaries(query_bundle)
+        child, by_rows = await in_thread(self._asked, chosen)  # the documents are chosen here
+        hits = None if by_rows is None else await in_thread(by_rows.hits, await by_rows.retriever.aretrieve_ids(query_bundle))
+        return await in_thread(self._arranged, chosen, await child.aretrieve(query_bundle)) if hits is None else await in_thread(self._merged, hits)
+
+    def _find_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        if is_empty(query_bundle) or self._merges or not self._may_place_rows:
+            return None
+        self._see_changes()
+        by_rows = self._asked(self._chosen_with_summaries(query_bundle))[1]
+        return None if by_rows is None else by_rows.ids(by_rows.retriever.retrieve_ids(query_bundle))
+
+    async def _afind_ids(self, query_bundle: QueryBundle) -> ScoredIds | None:
+        if is_empty(query_bundle) or self._merges or not self._may_place_rows:
+            return None
+        await in_thread(self._see_changes)
+        by_rows = (await in_thread(self._asked, await self._achosen_with_summaries(query_bundle)))[1]
+        return None if by_rows is None else await in_thread(by_rows.ids, await by_rows.retriever.aretrieve_ids(query_bundle))
+
+    @property
+    def _may_place_rows(self) -> bool:
+        """Whether passages may be put in order before they are read; a trace tells of each that was found, so that they are read first."""
+        row_space = self._retriever.row_space if isinstance(self._retriever, TracedRetriever) else None
+        top_down = self._strategy is HierarchyStrategy.TOP_DOWN and finds_like(type(self), HierarchicalRetriever)
+        return row_space is not None and top_down and current_trace() is None
+
+    def _asked(self, chosen: Chosen) -> tuple[BaseRetriever, RowPlacing | None]:
+        """The retriever, and what puts in order the rows that it finds, where that can be."""
+        child = self._child(chosen)
+        return child, RowPlacing.over(child, chosen, self._placing, self._similarity_top_k) if self._may_place_rows else None
+
+    def _chosen_with_summaries(self, query_bundle: QueryBundle) -> Chosen:
+        chosen = self._chosen(query_bundle.query_str)
+        return chosen if self._summaries is None else chosen.with_summaries(self._summaries.scores(query_bundle))
+
+    async def _achosen_with_summaries(self, query_bundle: QueryBundle) -> Chosen:
         chosen = await in_thread(self._chosen, query_bundle.query_str)
-        if self._summaries is not None:
-            chosen = chosen.with_summaries(await self._summaries.ascores(query_bundle))
-        child = await in_thread(self._child, chosen)  # the documents are chosen here
-        return await in_thread(self._arranged, chosen, await child.aretrieve(query_bundle))
+        return chosen if self._summaries is None else chosen.with_summaries(await self._summaries.ascores(query_bundle))
 
     def _chosen(self, query: str) -> Chosen:
         """The documents worth looking into; all of them where passages are found first."""
@@ -195,9 +230,10 @@ class HierarchicalRetriever(TracedRetriever):
         kept = placed[: self._similarity_top_k]
         if trace is not None:
             trace.evidence += self._placing.evidence(self.stage, chosen, kept)
-        if not self._merges:
-            return kept
-        return self._merger(filters=self._filters).merge(kept)
+        return self._merged(kept)
+
+    def _merged(self, kept: list[NodeWithScore]) -> list[NodeWithScore]:
+        return self._merger(filters=self._filters).merge(kept) if self._merges else kept
 
     def __repr__(self) -> str:
         return f"HierarchicalRetriever({self._strategy.value}, {self._retriever!r}, similarity_top_k={self._similarity_top_k})"

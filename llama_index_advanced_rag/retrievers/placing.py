@@ -8,11 +8,13 @@ import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
+from numpy.typing import NDArray
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
 from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES, weighted_mean
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_lists
+from llama_index_advanced_rag.ranking.unit_bm25 import UnitTree
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScores
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import sort_key
@@ -78,6 +80,26 @@ class Chosen:
             return [(0.0, None)] * len(nodes)
         return [(0.0, None) if place is None else (float(values[place]) / highest, self.table.units[place].path) for place in best]
 
+    def shares_at(self, tree: UnitTree, places: NDArray[np.int32], own: Sequence[float]) -> tuple[list[float], NDArray[np.float64]]:
+        """For passages in these units what `share_of` and `sections` say; outside of all sections the share of the document stands for the section's."""
+        roots = tree.roots[places]
+        alone = [False] * len(roots) if self.scores is None else (self.scores.n_passages[roots] <= 1).tolist()
+        shares = [self.documents.get(self.table.units[root].ref_doc_id, 0.0) for root in roots.tolist()]
+        documents = [mine if single else share for mine, single, share in zip(own, alone, shares, strict=True)]
+        inside, values = tree.parents[places] >= 0, self._best_values(tree.parents, places)
+        highest = float(values[inside].max(initial=0.0))
+        return documents, np.where(inside, values / highest, documents) if highest > 0 else np.array(documents)
+
+    def _best_values(self, parents: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The best value of the sections that each of these units is or stands in; 0.0 where there is none."""
+        best, places = np.zeros(len(places)), places.copy()
+        inside = np.flatnonzero(parents[places] >= 0)
+        while len(inside):
+            best[inside] = np.maximum(best[inside], self._section_values[places[inside]])
+            places[inside] = parents[places[inside]]
+            inside = inside[parents[places[inside]] >= 0]
+        return best
+
     def _sections_above(self, node: BaseNode) -> list[int]:
         index = self.table.index_of(node)
         return [] if index is None else [place for place in self.table.ancestors(index) if self.table.units[place].level]
@@ -134,13 +156,23 @@ class Placing:
         smaller share stands for the missing one, so that structure is no merit by itself.
         """
         kept = _matching(hits, filters)
-        own = _shares(kept, retriever)
+        own = _shares([hit.score for hit in kept], retriever)
         documents = [chosen.share_of(hit.node, share) for hit, share in zip(kept, own, strict=True)]
         found = chosen.sections([hit.node for hit in kept])
         sections = [around if path is None else share for (share, path), around in zip(found, documents, strict=True)]
-        weights = np.array([1.0, self.document_weight, self.section_weight])
-        scores = weighted_mean(np.array([own, documents, sections]).T.reshape(-1, 3), weights).tolist()
+        scores = self._means(own, documents, sections).tolist()
         return _ordered([NodeWithScore(node=hit.node, score=score) for hit, score in zip(kept, scores, strict=True)])
+
+    def of_places(
+        self, chosen: Chosen, tree: UnitTree, places: NDArray[np.int32], scores: Sequence[float | None], retriever: BaseRetriever
+    ) -> NDArray[np.float64]:
+        """(n,) the scores that `in_place` gives passages in these units, in the order in which the retriever found them."""
+        own = _shares(scores, retriever)
+        return self._means(own, *chosen.shares_at(tree, places, own))
+
+    def _means(self, own: Sequence[float], documents: Sequence[float], sections: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+        weights = np.array([1.0, self.document_weight, self.section_weight])
+        return weighted_mean(np.array([own, documents, sections]).T.reshape(-1, 3), weights)
 
     def beside(
         self,
@@ -152,7 +184,7 @@ class Placing:
     ) -> list[NodeWithScore]:
         """Passages and summaries in one list, each by its own share of 0 to 1."""
         kept = _matching(hits, filters)
-        passages = [NodeWithScore(node=hit.node, score=share) for hit, share in zip(kept, _shares(kept, retriever), strict=True)]
+        passages = [NodeWithScore(node=hit.node, score=share) for hit, share in zip(kept, _shares([hit.score for hit in kept], retriever), strict=True)]
         others = [NodeWithScore(node=node, score=float(chosen.summaries[node.node_id])) for node in summaries]
         return _ordered([*passages, *_matching(others, filters)])
 
@@ -174,12 +206,12 @@ def _matching(hits: Sequence[NodeWithScore], filters: MetadataFilters | None) ->
     return [hit for hit in hits if metadata_matches(filterable_metadata(hit.node), filters)]
 
 
-def _shares(hits: Sequence[NodeWithScore], retriever: BaseRetriever) -> list[float]:
-    """The scores of the hits on 0 to 1: as they are where the retriever's scores are from 0 to 1, else by min-max."""
+def _shares(scores: Sequence[float | None], retriever: BaseRetriever) -> list[float]:
+    """The scores of hits on 0 to 1: as they are where the retriever's scores are from 0 to 1, else by min-max."""
     natural = getattr(retriever, "score_range", None)
     known = natural if isinstance(natural, ScoreRange) else None
     unit = ScoreRange(0.0, 1.0)
-    return scale_lists([[hit.score for hit in hits]], [unit if known == unit else None], [known])[0]
+    return scale_lists([list(scores)], [unit if known == unit else None], [known])[0]
 
 
 def _ordered(hits: list[NodeWithScore]) -> list[NodeWithScore]:

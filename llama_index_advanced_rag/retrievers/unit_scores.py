@@ -15,13 +15,47 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.hierarchy.units import UnitRecord, UnitTable, document_of, title_of
 from llama_index_advanced_rag.ranking.coarse_to_fine import MIN_DOCUMENTS, MIN_PASSAGES, choose_documents
 from llama_index_advanced_rag.ranking.unit_bm25 import UnitTree, score_units
-from llama_index_advanced_rag.stores.documents.outline_rows import OutlineRows, read_outline
+from llama_index_advanced_rag.stores.documents.outline_rows import OutlineRows, leading_rows, read_outline
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
-from llama_index_advanced_rag.stores.rows.positions import Mask
+from llama_index_advanced_rag.stores.rows.positions import Mask, Positions
 from llama_index_advanced_rag.stores.rows.row_state import RowState
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """Where the rows of one state of a corpus stand, so that a passage need not be read to know its document and sections.
+
+    Attributes:
+        space: the corpus.
+        state: its rows.
+        tree: the unit that holds each row, and what is above it.
+        leading: (n_rows,) True where a node may lead to something else (`IndexNode`); None = nowhere.
+    """
+
+    space: Corpus
+    state: RowState
+    tree: UnitTree
+    leading: Mask | None
+
+    def positions_of(self, node_ids: Sequence[str]) -> Positions | None:
+        """The position of each node; None where one has come or gone since this state, stands nowhere, or may lead to something else."""
+        rows = self.space.rows.table.rows_of_nodes(node_ids)
+        if len(rows) < len(node_ids):
+            return None
+        wanted = np.array([rows[node_id] for node_id in node_ids], dtype=np.int64)
+        positions = np.searchsorted(self.state.row_ids, wanted)
+        if positions.max(initial=-1) == self.state.n_rows or (self.state.row_ids[positions] != wanted).any():
+            return None
+        known = (self.tree.unit_of[positions] >= 0).all() and (self.leading is None or not self.leading[positions].any())
+        return positions if known else None
+
+    def nodes_at(self, positions: Positions) -> list[BaseNode] | None:
+        """The nodes at positions; None where one has gone since."""
+        nodes = [node for node in self.space.nodes_at(self.state, positions) if node is not None]
+        return nodes if len(nodes) == len(positions) else None
 
 
 @dataclass(frozen=True)
@@ -34,6 +68,7 @@ class UnitScores:
         titles: (n_units,) the second part alone.
         n_passages: (n_units,) passages in each unit that may be returned.
         loose: passages that have no document, and so count as documents.
+        rows: where the passages stand; None where they are no rows of a corpus.
     """
 
     table: UnitTable
@@ -41,6 +76,7 @@ class UnitScores:
     titles: NDArray[np.float64]
     n_passages: NDArray[np.int64]
     loose: frozenset[str] = frozenset()
+    rows: UnitRows | None = None
 
     def choose_documents(
         self, more: NDArray[np.float64] | None = None, *, min_documents: int = MIN_DOCUMENTS, min_passages: int = MIN_PASSAGES
@@ -90,6 +126,7 @@ class _Indexed:
     mask: Callable[[MetadataFilters], Mask]
     titles: tuple[tuple[NDArray[np.intp], PostingsStore], ...]  # of documents, of sections: their places, their titles
     loose: frozenset[str]
+    rows: UnitRows | None = None
 
 
 class UnitScorer:
@@ -147,7 +184,7 @@ class UnitScorer:
             titles[places] = store.scores(groups)
         units = score_units(indexed.tree, indexed.view.matches(groups)) + titles
         n_passages = indexed.tree.count(None if filters is None or not filters.filters else indexed.mask(filters))
-        return UnitScores(indexed.table, units, titles, n_passages, indexed.loose)
+        return UnitScores(indexed.table, units, titles, n_passages, indexed.loose, indexed.rows)
 
 
 class _CorpusUnits:
@@ -177,7 +214,14 @@ class _CorpusUnits:
         tree = UnitTree(unit_of, table.parents, state.postings.lengths)
         loose = frozenset({one.ref_doc_id for one in outline.passages} - outline.documents.keys())
         titles = _title_stores(table, self._corpus.analyzer)
-        return _Indexed(table, tree, state.postings, lambda filters: state.columns.mask(filters, state.n_rows), titles, loose)
+        leading = _at_rows(state, np.array(leading_rows(self._corpus.database), dtype=np.int64))
+        rows_at = UnitRows(self._corpus, state, tree, leading if leading.any() else None)
+        return _Indexed(table, tree, state.postings, lambda filters: state.columns.mask(filters, state.n_rows), titles, loose, rows_at)
+
+
+def _at_rows(state: RowState, rows: NDArray[np.int64]) -> Mask:
+    """(n_rows,) True at these rows."""
+    return np.isin(state.row_ids, rows)
 
 
 def _place(table: UnitTable, parent_id: str | None, ref_doc_id: str) -> int:

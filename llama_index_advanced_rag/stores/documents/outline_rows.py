@@ -14,6 +14,7 @@ _OUTLINE = f"""SELECT node_id, ref_doc_id, {_PARENT}, coalesce(start_char, 0), c
     WHERE embed_hash IS NULL AND row IS NULL AND body IS NOT NULL AND ref_doc_id IS NOT NULL"""  # noqa: S608 - our own words
 _PASSAGES = f"SELECT row, coalesce(ref_doc_id, node_id), {_PARENT} FROM nodes WHERE row IS NOT NULL ORDER BY row"  # noqa: S608 - our own words
 
+_LEADING = "SELECT row FROM nodes WHERE row IS NOT NULL AND json_extract(body, '$.class') = 'IndexNode'"
 
 _NOTHING = MetadataBase()
 
@@ -55,3 +56,8 @@ def read_outline(database: CorpusDatabase) -> OutlineRows:
         ]
         passages = [Passage(row, ref_doc_id, related_id(parent)) for row, ref_doc_id, parent in database.query(_PASSAGES)]
         return OutlineRows({ref_doc_id: base.metadata for ref_doc_id, base in bases.items()}, nodes, passages)
+
+
+def leading_rows(database: CorpusDatabase) -> list[int]:
+    """The searchable rows of `IndexNode`s, which may lead to something else."""
+    return [row[0] for row in database.query(_LEADING)]
