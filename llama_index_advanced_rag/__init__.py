@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from llama_index_advanced_rag.postprocessors.context_expander import ContextExpander
     from llama_index_advanced_rag.postprocessors.cross_encoder import CrossEncoderRerank
     from llama_index_advanced_rag.postprocessors.lost_in_the_middle import LostInTheMiddleReorder
+    from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
     from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
     from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
     from llama_index_advanced_rag.retrievers.entity_graph import EntityGraphRetriever
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdaptiveQueryEngine": "query_engines.adaptive",
     "AnchorRetriever": "retrievers.anchor",
     "ContextExpander": "postprocessors.context_expander",
     "CorpusIndex": "index",
@@ -48,6 +50,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaptiveQueryEngine",
     "AnchorRetriever",
     "ContextExpander",
     "CorpusIndex",

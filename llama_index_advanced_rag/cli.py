@@ -37,7 +37,7 @@ Language = Annotated[str | None, typer.Option(help="Language of the documents, a
 EmbedModel = Annotated[
     str | None, typer.Option(help="'packaged', 'multilingual', a local folder or a hub name. Default: the packaged model if installed, else one from the hub.")
 ]
-Mode = Annotated[str, typer.Option(help=f"How to search: {', '.join(MODES)}.")]
+Mode = Annotated[str, typer.Option(help=f"How to search: {', '.join(MODES)}. With auto, rules choose a way for each question.")]
 TopK = Annotated[int, typer.Option(min=1, help="Most passages retrieved.")]
 LLMName = Annotated[
     str | None, typer.Option("--llm", help="LLM that writes the answer, as 'openai:MODEL' (key in OPENAI_API_KEY). Default: none, passages are quoted.")
@@ -79,7 +79,7 @@ def ask(
     question: Question,
     docs: Docs = None,
     index_dir: IndexDir = None,
-    mode: Mode = "hybrid",
+    mode: Mode = "auto",
     top_k: TopK = 20,
     llm: LLMName = None,
     api_base: ApiBase = None,
@@ -112,14 +112,14 @@ def explain(
     question: Question,
     docs: Docs = None,
     index_dir: IndexDir = None,
-    mode: Mode = "hybrid",
+    mode: Mode = "auto",
     top_k: TopK = 10,
     language: Language = None,
     embed_model: EmbedModel = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Show which passages are found for a question, and why: the rank, score and reason of every stage."""
+    """Show which passages are found for a question, and why: the rank, score and reason of every stage; with auto, of every route."""
     question = _checked_question(question, mode)
     with command(as_json, debug) as output:
         from llama_index_advanced_rag.trace import capture_trace
@@ -127,7 +127,8 @@ def explain(
         _check_mode(mode)
         with _searchable(output, docs, index_dir, language, embed_model) as (opened, facts):
             with capture_trace(question) as trace:
-                nodes = opened.as_retriever(mode, similarity_top_k=top_k).retrieve(question)
+                options: dict[str, Any] = {"explain": True} if mode == "auto" else {}
+                nodes = opened.as_retriever(mode, similarity_top_k=top_k, **options).retrieve(question)
             output.show({**cli_output.explanation_facts(question, nodes, trace), "index": facts}, cli_output.print_explanation)
 
 

@@ -86,6 +86,7 @@ def answer_facts(question: str, text: str, metadata: Mapping[str, Any], nodes: S
         "support": metadata.get("support"),
         "usage": metadata.get("usage"),
         "fallback": metadata.get("fallback"),
+        "route": metadata.get("route"),
     }
 
 
@@ -118,6 +119,16 @@ def print_sources(console: Console, facts: Mapping[str, Any]) -> None:
         )
         spans = sorted((citation["start"], citation["end"]) for citation in citations)
         console.print(_indented(console, _passage(console, sources[node_id]["text"], spans)))
+
+
+def print_route(console: Console, route: Mapping[str, Any] | None) -> None:
+    """Which way the question went, and why; nothing where there was one way only."""
+    if route is None:
+        return
+    doubt = "in doubt, " if route["in_doubt"] else ""
+    console.print(Text(f"\nRoute: {', '.join(route['taken'])}", style="bold") + Text(f"  ({doubt}{route['reason']})", style="dim"))
+    for name, reason in route["dropped"].items():
+        console.print(Text(f"  {name}: {reason}", style="yellow"))
 
 
 def _place(facts: Mapping[str, Any]) -> Text:
@@ -262,6 +273,7 @@ class Output:
             if not printed:
                 console.print(Text(answer["answer"]))
             print_sources(console, answer)
+            print_route(console, answer["route"])
 
         self.show(facts, print_answer)
 

@@ -13,6 +13,7 @@ from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.ranking.fusion import FusionMode
+from llama_index_advanced_rag.retrievers.adaptive import AdaptiveRetriever, Routes
 from llama_index_advanced_rag.retrievers.anchor import AnchorRetriever
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.dense import DenseRetriever
@@ -24,6 +25,12 @@ from llama_index_advanced_rag.retrievers.hybrid import HybridRetriever
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
+from llama_index_advanced_rag.routing.embedding import EmbeddingRouter
+from llama_index_advanced_rag.routing.llm import LLMRouter
+from llama_index_advanced_rag.routing.route import COMPLEX, MODERATE, NONE, SIMPLE, STRUCTURAL
+from llama_index_advanced_rag.routing.router import RouteFunction, Router
+from llama_index_advanced_rag.routing.rules import RuleRouter
+from llama_index_advanced_rag.text.question_routes.ranking import asks_for_place
 
 
 class RetrievalMode(str, Enum):
@@ -109,6 +116,53 @@ def _graph(index: SearchedIndex, *, embeddings: bool = False, aliases: bool = Fa
     return EntityGraphRetriever(_hybrid(index), graph, nodes=index.corpus, vectors=index.vectors() if embeddings else None, **options)
 
 
+def _complex(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    """The walk, from what documents and sections choose: dearer than from hybrid search, and as good as the better of the two by themselves."""
+    language = index.corpus.analyzer.language
+    return EntityGraphRetriever(_hierarchical(index), corpus_graph(index.corpus), nodes=index.corpus, language=language, **options)
+
+
+def _structural(index: SearchedIndex, **options: Any) -> TracedRetriever:
+    """Questions that name or ask for a place are answered by lines and headings, those for figures and the rest by documents and sections."""
+    return AdaptiveRetriever({"places": _anchor(index), "parts": _hierarchical(index)}, router=place_or_part, default="parts", **options)
+
+
+def place_or_part(question: str) -> str:
+    """Which of the two ways of reading by structure a question takes."""
+    return "places" if asks_for_place(question) else "parts"
+
+
+def index_routes(index: SearchedIndex) -> dict[str, TracedRetriever | None]:
+    """The five routes over one index, from the cheapest to the dearest but for the last, which looks elsewhere."""
+    return {NONE: None, SIMPLE: _hybrid(index), MODERATE: _graph(index), COMPLEX: _complex(index), STRUCTURAL: _structural(index)}
+
+
+def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | None", llm: LLM | None) -> Router | RouteFunction:
+    """The router of a name, or the one given.
+
+    Raises:
+        ConfigurationError: there is none of that name, or "llm" has no LLM.
+    """
+    if router is None or router == RuleRouter.name:
+        return RuleRouter()
+    if not isinstance(router, str):
+        return router
+    if router == EmbeddingRouter.name:
+        return EmbeddingRouter(index.embed_model())
+    if router != LLMRouter.name:
+        raise ConfigurationError(f"router is {router!r}. It must be 'rules', 'embedding', 'llm', a Router or a function of the question.")
+    if llm is None:
+        raise ConfigurationError("router is 'llm', and there is no LLM. Pass llm=..., or router='rules'.")
+    return LLMRouter(llm)
+
+
+def _auto(
+    index: SearchedIndex, *, router: "str | Router | RouteFunction | None" = None, llm: LLM | None = None, routes: Routes | None = None, **options: Any
+) -> TracedRetriever:
+    """`routes` replace or add to the five."""
+    return AdaptiveRetriever({**index_routes(index), **(routes or {})}, router=index_router(index, router, llm), **options)
+
+
 def _vote(index: SearchedIndex, **options: Any) -> TracedRetriever:
     return EntityVoteRetriever(_hybrid(index), index.corpus, vectors=index.vectors(), units=index.units(), nodes=index.corpus, **options)
 
@@ -122,6 +176,7 @@ class BuiltMode(NamedTuple):
 
 
 BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
+    RetrievalMode.AUTO: BuiltMode(AdaptiveRetriever, _auto, frozenset({"llm"})),
     RetrievalMode.LEXICAL: BuiltMode(LexicalRetriever, _lexical),
     RetrievalMode.DENSE: BuiltMode(DenseRetriever, _dense),
     RetrievalMode.HYBRID: BuiltMode(HybridRetriever, _hybrid),
@@ -157,6 +212,8 @@ def takes_llm(mode: "RetrievalMode | str", options: Mapping[str, Any]) -> bool:
     if known is RetrievalMode.HIERARCHICAL:
         summaries = options.get("summaries")
         return summaries is True or (summaries is None and bool(options.get("tree")))
+    if known is RetrievalMode.AUTO:
+        return options.get("router") == LLMRouter.name
     return known is RetrievalMode.ANCHOR or "num_queries" in options
 
 
@@ -164,6 +221,14 @@ def mode_options(mode: "RetrievalMode | str") -> set[str]:
     """Names of the arguments that the retriever of a mode takes from a user."""
     built = BUILT_MODES[checked_mode(mode)]
     return accepted_names(built.retriever, without=_GIVEN_BY_THE_INDEX) | built.more_options
+
+
+def index_targets(index: SearchedIndex, *, filters: MetadataFilters | None) -> dict[str, TracedRetriever | None]:
+    """The five routes for an engine; each looks before a search for what other processes have written."""
+    return {
+        name: None if retriever is None else retriever.with_filters(filters).refreshed_by(index.corpus.refresh)
+        for name, retriever in index_routes(index).items()
+    }
 
 
 def build_retriever(

@@ -1,6 +1,7 @@
 """Asking an index: its retrievers, query engines and chat engines."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from llama_index.core.chat_engine.types import BaseChatEngine, ChatMode
 from llama_index.core.llms import LLM
@@ -8,23 +9,28 @@ from llama_index.core.llms.utils import LLMType, resolve_llm
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._choices import parse_choice
-from llama_index_advanced_rag.call_arguments import accepted_names, share_out
+from llama_index_advanced_rag.call_arguments import accepted_names, refuse_unknown, share_out
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
 from llama_index_advanced_rag.maintained import MaintainedIndex
-from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, mode_options, takes_llm
+from llama_index_advanced_rag.modes import RetrievalMode, SearchedIndex, build_retriever, checked_mode, index_router, index_targets, mode_options, takes_llm
 from llama_index_advanced_rag.postprocessors.cut_blocks import CutBlockCompletion
+from llama_index_advanced_rag.postprocessors.subgraph_context import SubgraphContext
+from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine, report_unused_llm
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
+from llama_index_advanced_rag.query_engines.route_targets import Target
 from llama_index_advanced_rag.query_engines.stock_chat import stock_chat_class, stock_chat_engine
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries
+from llama_index_advanced_rag.routing.route import COMPLEX
 from llama_index_advanced_rag.storage_view import SUMMARY_FILE, open_summaries
 from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 
 ENGINE_TOP_K = 20
 _ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
+_ADAPTIVE_OPTIONS = accepted_names(AdaptiveQueryEngine, without=("llm",)) | {"filters"}
 _CHAT_OPTIONS = accepted_names(GroundedChatEngine, without=("query_engine", "llm"))
 
 
@@ -49,7 +55,8 @@ class SearchableIndex(MaintainedIndex):
         Args:
             mode: how to search: "lexical" (BM25), "dense", "hybrid" (the scores of both, fused), "hierarchical" (documents and sections choose, see
                 `HierarchicalRetriever`), "anchor" (lines and headings, see `AnchorRetriever`), "graph" (what the names of the question lead to, see
-                `EntityGraphRetriever`) or "vote" (entities vote for passages, see `EntityVoteRetriever`).
+                `EntityGraphRetriever`), "vote" (entities vote for passages, see `EntityVoteRetriever`) or "auto" (each question by the way
+                that suits it, see `AdaptiveRetriever`; `router` also by its name: "rules", "embedding" or "llm").
             similarity_top_k: most nodes returned.
             filters: only nodes whose metadata match; applied before the cut.
             **kwargs: further arguments of the retriever of that mode (`fusion`, `weights`, ... for hybrid); for "hierarchical" also
@@ -69,8 +76,11 @@ class SearchableIndex(MaintainedIndex):
             kwargs.setdefault("llm", self._llm)
         if self._object_map:
             kwargs.setdefault("object_map", self._object_map)
-        searched = SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries, self._text_vectors)
-        return build_retriever(searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
+        return build_retriever(self._searched, mode, similarity_top_k=similarity_top_k, filters=filters, options=kwargs)
+
+    @property
+    def _searched(self) -> SearchedIndex:
+        return SearchedIndex(self._corpus, lambda: self.embed_model, self._scorer_of_units, self._shared_summaries, self._text_vectors)
 
     def _scorer_of_units(self) -> UnitScorer:
         """One for all retrievers, so that what stands in what is read once."""
@@ -107,20 +117,24 @@ class SearchableIndex(MaintainedIndex):
 
     def as_query_engine(  # type: ignore[override]
         self, llm: LLMType | None = None, *, retriever_mode: RetrievalMode | str = RetrievalMode.HYBRID, complete_blocks: bool = True, **kwargs: Any
-    ) -> GroundedQueryEngine:
+    ) -> GroundedQueryEngine | AdaptiveQueryEngine:
         """An engine that answers with citations: from an LLM if one is given here or to the index, else the best sentences.
 
         Args:
             llm: the LLM; None is the index's own, which is None unless one was given. `Settings.llm` is never used.
-            retriever_mode: how to search.
+            retriever_mode: how to search; "auto" gives an `AdaptiveQueryEngine` over the five routes of this index, which chooses for each question.
             complete_blocks: a retrieved node that a table or list runs out of or into gets that neighbour (`CutBlockCompletion`),
                 before the node postprocessors.
-            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`; each goes where it is accepted. An engine reads
+            **kwargs: arguments of `as_retriever` and of `GroundedQueryEngine`, for "auto" those of `AdaptiveQueryEngine`, `filters`, and `router` also
+                by its name ("rules", "embedding", "llm"), `routes` added to the five or in their place; each goes where it is accepted. An engine reads
                 20 nodes unless `similarity_top_k` says otherwise: what does not fit the context of an LLM is left out there.
 
         Raises:
             UnknownArgumentError: an argument that nothing accepts.
         """
+        if checked_mode(retriever_mode) is RetrievalMode.AUTO:
+            refuse_unknown(kwargs, {"the query engine": _ADAPTIVE_OPTIONS})
+            return self._adaptive_engine(self._chosen_llm(llm), kwargs, complete_blocks=complete_blocks)
         engine, retriever = share_out(kwargs, {"the query engine": _ENGINE_OPTIONS, "the retriever": mode_options(retriever_mode)})
         chosen = self._chosen_llm(llm)
         if takes_llm(retriever_mode, retriever):
@@ -131,6 +145,22 @@ class SearchableIndex(MaintainedIndex):
             engine["node_postprocessors"] = [completion, *(engine.get("node_postprocessors") or ())]
         options: dict[str, Any] = {"language": self._corpus.analyzer.language, **engine}
         return GroundedQueryEngine(self.as_retriever(retriever_mode, **retriever), llm=chosen, **options)
+
+    def _adaptive_engine(self, llm: LLM | None, given: Mapping[str, Any], *, complete_blocks: bool) -> AdaptiveQueryEngine:
+        """With an LLM the route "complex" tells it how the names of the question are connected, beside the passages."""
+        options: dict[str, Any] = {"language": self._corpus.analyzer.language, "similarity_top_k": ENGINE_TOP_K, **given}
+        filters, router, more = options.pop("filters", None), options.pop("router", None), options.pop("routes", None)
+        completion = [CutBlockCompletion(self._corpus, filters=filters)] if complete_blocks else []
+        options["node_postprocessors"] = [*completion, *(options.get("node_postprocessors") or ())]
+        routes: dict[str, Target] = {**index_targets(self._searched, filters=filters)}
+        if llm is not None:
+            routes[COMPLEX] = self._complex_engine(routes[COMPLEX], llm, options, filters)
+        return AdaptiveQueryEngine({**routes, **(more or {})}, router=index_router(self._searched, router, llm), llm=llm, **options)
+
+    def _complex_engine(self, retriever: Target, llm: LLM, options: Mapping[str, Any], filters: MetadataFilters | None) -> GroundedQueryEngine:
+        told = {name: value for name, value in options.items() if name in _ENGINE_OPTIONS}
+        told["node_postprocessors"] = [*options["node_postprocessors"], SubgraphContext(self._corpus, filters=filters)]
+        return GroundedQueryEngine(cast(TracedRetriever, retriever).with_top_k(options["similarity_top_k"]), llm=llm, **told)
 
     def as_chat_engine(  # type: ignore[override]
         self,
@@ -163,7 +193,8 @@ class SearchableIndex(MaintainedIndex):
         return self._stock_chat(wanted, chosen, retriever_mode, kwargs)
 
     def _grounded_chat(self, llm: LLM | None, mode: RetrievalMode | str, options: dict[str, Any]) -> GroundedChatEngine:
-        takers = {"the chat engine": _CHAT_OPTIONS, "the query engine": _ENGINE_OPTIONS | {"complete_blocks"}, "the retriever": mode_options(mode)}
+        own = _ADAPTIVE_OPTIONS if checked_mode(mode) is RetrievalMode.AUTO else _ENGINE_OPTIONS
+        takers = {"the chat engine": _CHAT_OPTIONS, "the query engine": own | {"complete_blocks"}, "the retriever": mode_options(mode)}
         chat, engine, retriever = share_out(options, takers)
         return GroundedChatEngine(self.as_query_engine(llm, retriever_mode=mode, **{**engine, **retriever}), llm=llm, **chat)
 

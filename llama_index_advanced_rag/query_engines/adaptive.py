@@ -287,7 +287,7 @@ class AdaptiveQueryEngine(BaseQueryEngine):
         with (
             query_event(self.callback_manager, query_bundle) as outcome,
             capture_usage(budget),
-            open_turn(query_bundle, language=self.language, stage="adaptive") as turn,
+            open_turn(query_bundle, language=self.language, stage="auto") as turn,
         ):
             yield turn, outcome
 

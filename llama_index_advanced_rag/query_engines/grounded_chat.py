@@ -18,6 +18,7 @@ from llama_index.core.tools import ToolOutput
 from llama_index_advanced_rag.answering.context import escape_tags
 from llama_index_advanced_rag.answering.history import ListMemory, with_history_terms
 from llama_index_advanced_rag.prompts import CONDENSE_QUESTION, CONDENSE_QUESTION_PROMPT
+from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
 from llama_index_advanced_rag.trace import RetrievalTrace, capture_trace, report
@@ -46,7 +47,7 @@ class _Talk:
 
 
 class GroundedChatEngine(BaseChatEngine):
-    """Chat over a `GroundedQueryEngine`: answers cite what was retrieved, with or without an LLM.
+    """Chat over a `GroundedQueryEngine` or an `AdaptiveQueryEngine`: answers cite what was retrieved, with or without an LLM.
 
     With an LLM a message that has a conversation before it is first rewritten as one question (one call; when that fails
     the message is used as it is, and the trace says so), then answered (one call more). Without one, a message that refers
@@ -76,7 +77,7 @@ class GroundedChatEngine(BaseChatEngine):
 
     def __init__(
         self,
-        query_engine: GroundedQueryEngine,
+        query_engine: GroundedQueryEngine | AdaptiveQueryEngine,
         *,
         llm: LLM | None = None,
         memory: BaseMemory | None = None,

@@ -77,7 +77,7 @@ class AdaptiveRetriever(TracedRetriever):
     rules or examples instead of a trained classifier, a route for the structure of documents, a default in doubt, several routes at once.
     """
 
-    stage: ClassVar[str] = "adaptive"
+    stage: ClassVar[str] = "auto"
 
     def __init__(
         self,

@@ -40,5 +40,5 @@ def test_other_modules_load_nothing_heavy(core_modules: set[str], module: str):
 
 def test_public_names_are_listed_and_unknown_ones_are_refused():
     assert set(llama_index_advanced_rag.__all__) <= set(dir(llama_index_advanced_rag))
-    with pytest.raises(AttributeError, match="'Nonsense'; it offers AnchorRetriever"):
+    with pytest.raises(AttributeError, match="'Nonsense'; it offers AdaptiveQueryEngine"):
         _ = llama_index_advanced_rag.Nonsense

@@ -1,12 +1,14 @@
 import pytest
-from llama_index.core.schema import Document
+from llama_index.core.schema import Document, QueryBundle
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag import CorpusIndex, RetrievalMode
 from llama_index_advanced_rag.errors import ConfigurationError, ModeNotAvailableError, UnknownArgumentError
 from llama_index_advanced_rag.graph.text_vectors import TextVectors
-from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, takes_llm
+from llama_index_advanced_rag.modes import AVAILABLE_MODES, BUILT_MODES, SearchedIndex, build_retriever, checked_mode, mode_options, place_or_part, takes_llm
+from llama_index_advanced_rag.retrievers.adaptive import AdaptiveRetriever
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.retrievers.unit_scores import UnitScorer
 from llama_index_advanced_rag.retrievers.unit_summaries import SharedSummaries, UnitSummaries
 from llama_index_advanced_rag.testing import DeterministicEmbedding, ScriptedLLM
@@ -37,7 +39,7 @@ def test_names_are_members_or_values():
     assert checked_mode("hybrid") is checked_mode(RetrievalMode.HYBRID) is RetrievalMode.HYBRID
 
 
-RUNS = "This version runs: lexical, dense, hybrid, hierarchical, anchor, graph, vote."
+RUNS = "This version runs: auto, lexical, dense, hybrid, hierarchical, anchor, graph, vote."
 
 
 @pytest.mark.parametrize("mode", [mode for mode in RetrievalMode if mode not in AVAILABLE_MODES])
@@ -59,6 +61,7 @@ def test_only_what_a_user_can_choose_is_an_option():
     assert {"embeddings", "llm", "max_unit_tokens", "candidates"} <= mode_options("anchor")
     assert {"embeddings", "prior_share", "damping", "guard", "second_hop", "language", "edge_weights"} <= mode_options("graph")
     assert {"top_n", "document_weight", "share_weight", "neighbour_decay", "guard"} <= mode_options("vote")
+    assert {"router", "routes", "default", "max_routes", "explain", "llm", "timeout_s"} <= mode_options("auto")
     given = {"self", "retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense", "graph", "vectors"}
     for mode in AVAILABLE_MODES:
         assert not mode_options(mode) & given, mode
@@ -68,6 +71,9 @@ def test_only_what_a_user_can_choose_is_an_option():
     ("mode", "options", "wanted"),
     [
         ("lexical", {}, False),
+        ("auto", {}, False),
+        ("auto", {"router": "embedding"}, False),
+        ("auto", {"router": "llm"}, True),
         ("hybrid", {}, False),
         ("hybrid", {"num_queries": 3}, True),
         ("hierarchical", {}, False),
@@ -177,3 +183,26 @@ def test_word_search_needs_no_embedding_model(searched: SearchedIndex):
 
     retriever: TracedRetriever = build_retriever(searched._replace(embed_model=unavailable), "lexical", similarity_top_k=1, filters=None, options={})
     assert retriever.retrieve("fox")
+
+
+def test_auto_takes_a_router_by_name_or_as_it_is(searched: SearchedIndex):
+    def routed(question: str, **options: object) -> tuple[str, str]:
+        retriever = build_retriever(searched, "auto", similarity_top_k=3, filters=None, options=options)
+        assert isinstance(retriever, AdaptiveRetriever)
+        found = retriever.search(QueryBundle(question))
+        return found.decision.router, found.taken[0]
+
+    llm = ScriptedLLM(['{"routes": [{"name": "complex", "reason": "r"}]}'])
+    assert routed("What does chapter 2 say?") == ("rules", "structural")
+    assert routed("What does chapter 2 say?", router="rules") == ("rules", "structural")
+    assert routed("fox", router="embedding")[0] == "embedding"
+    assert routed("fox", router="llm", llm=llm) == ("llm", "complex")
+    assert routed("fox", router=lambda question: "simple") == ("function", "simple")
+    assert routed("fox", router=lambda question: "own", routes={"own": LexicalRetriever(searched.corpus.postings, searched.corpus)}) == ("function", "own")
+    for options, message in (({"router": "magic"}, "router is 'magic'"), ({"router": "llm"}, "there is no LLM")):
+        with pytest.raises(ConfigurationError, match=message):
+            routed("fox", **options)
+
+
+def test_structural_questions_look_for_places_or_for_parts():
+    assert [place_or_part(question) for question in ("In which section is leave?", "What was net income in the second quarter of 2022?")] == ["places", "parts"]

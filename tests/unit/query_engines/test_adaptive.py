@@ -112,7 +112,7 @@ def test_another_engine_answers_by_itself_and_keeps_its_metadata():
     assert (str(response), foreign.asked) == ("from elsewhere", 1)
     assert response.metadata["kept"] == 1
     assert route_of(response)["taken"] == ["foreign"]
-    assert response.metadata["trace"]["stage"] == "adaptive"
+    assert response.metadata["trace"]["stage"] == "auto"
 
 
 @pytest.mark.parametrize("default", ["foxes", "foreign"])
@@ -264,7 +264,7 @@ def test_in_a_chat():
 def test_everything_is_in_the_trace_and_contract():
     with capture_trace() as trace:
         engine().query("What do foxes eat?")
-    assert [child.stage for child in trace.children] == ["adaptive"]
+    assert [child.stage for child in trace.children] == ["auto"]
     with forbidden_settings_llm():
         check_query_engine_contract(engine, "What do foxes eat?")
         check_query_engine_contract(engine, "Is this a foreign question?")
