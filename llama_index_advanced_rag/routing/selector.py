@@ -1,6 +1,7 @@
 """A router inside LlamaIndex's own `RouterQueryEngine` and `RouterRetriever`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain, count
 
 from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
@@ -65,36 +66,40 @@ class RouteSelector(BaseSelector):
             raise ConfigurationError(f"default is {place!r}. There are {len(names)} choices, so it must be an index from 0 to {len(names) - 1}, or a name.")
         return names[place]
 
+    # The router's prompts are the selector's own: LlamaIndex cannot update a prompt of a part of a part ("selector:router:choose_route").
     def _get_prompts(self) -> PromptDictType:
-        return {}
+        return self._router._get_prompts()  # noqa: SLF001
 
     def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        """The prompts are the router's."""
+        self._router._update_prompts(prompts_dict)  # noqa: SLF001
 
     def _get_prompt_modules(self) -> PromptMixinType:
-        return {"router": self._router}
+        return self._router._get_prompt_modules()  # noqa: SLF001
 
 
 def distinct_names(names: Sequence[str | None]) -> list[str]:
-    """A name of its own for each, in their order.
+    """A name of its own for each, in their order. The first of a name keeps it.
 
     Example:
         >>> distinct_names(["tool", None, "tool", "web"])
         ['tool', 'choice 2', 'tool#2', 'web']
     """
-    wanted = [name if name and name.strip() else f"choice {place}" for place, name in enumerate(names, start=1)]
-    given = dict.fromkeys(wanted, 0)
-    taken: set[str] = set()
+    taken = {name for name in names if name and name.strip()}
+    left = set(taken)
     distinct: list[str] = []
-    for name in wanted:
-        given[name] += 1
-        own = name if given[name] == 1 else f"{name}#{given[name]}"
-        while own in taken or (own != name and own in given):
-            given[name] += 1
-            own = f"{name}#{given[name]}"
-        taken.add(own)
-        distinct.append(own)
+    for place, name in enumerate(names, start=1):
+        if name in left:
+            left.remove(name)
+            distinct.append(name)
+        else:
+            distinct.append(_free(name if name in taken else f"choice {place}", taken))
+            taken.add(distinct[-1])
     return distinct
+
+
+def _free(name: str | None, taken: Collection[str]) -> str:
+    """The name, or the first of `name#2`, `name#3`, ... that is not taken."""
+    return next(own for own in chain([f"{name}"], (f"{name}#{number}" for number in count(2))) if own not in taken)
 
 
 def _result(decision: RouteDecision, names: Sequence[str]) -> SelectorResult:
