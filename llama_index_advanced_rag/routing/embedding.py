@@ -15,7 +15,7 @@ from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatc
 from llama_index_advanced_rag.routing.both_ends import both_ends
 from llama_index_advanced_rag.routing.default_examples import DEFAULT_EXAMPLES
 from llama_index_advanced_rag.routing.embedded_texts import EmbeddedTexts
-from llama_index_advanced_rag.routing.nearest_examples import clear_routes, likeness, route_shares
+from llama_index_advanced_rag.routing.nearest_examples import Centred, clear_routes, likeness, route_shares
 from llama_index_advanced_rag.routing.route import Route
 from llama_index_advanced_rag.routing.router import RouteChoice, Router
 
@@ -68,6 +68,7 @@ class EmbeddingRouter(Router):
         max_routes: int = 1,
     ) -> None:
         self._embed_model, self._embedded = embed_model, EmbeddedTexts(embed_model)
+        self._last: tuple[Sequence[Sequence[str]], Centred | None] = ((), None)
         self._examples = _checked_examples(examples or {})
         self._threshold, self._margin = _share("threshold", threshold), _share("margin", margin)
         self._max_routes = whole_number("max_routes", max_routes)
@@ -82,14 +83,14 @@ class EmbeddingRouter(Router):
             Exception: what the model raised.
         """
         texts = self._texts(routes)
-        examples = self._embedded.vectors([text for own in texts for text in own])
+        examples = self._centred(texts) or self._kept(texts, self._embedded.vectors(_flat(texts)))
         vector = query.embedding if query.embedding is not None else self._embed_model.get_agg_embedding_from_queries(_asked(query))
         return self._choice(vector, examples, texts, routes)
 
     async def achoose(self, query: QueryBundle, routes: Sequence[Route]) -> RouteChoice:
         """The async twin of `choose`."""
         texts = self._texts(routes)
-        examples = await self._embedded.avectors([text for own in texts for text in own])
+        examples = self._centred(texts) or self._kept(texts, await self._embedded.avectors(_flat(texts)))
         vector = query.embedding if query.embedding is not None else await aembed_query(self._embed_model, _asked(query))
         return self._choice(vector, examples, texts, routes)
 
@@ -97,8 +98,18 @@ class EmbeddingRouter(Router):
         """The texts that stand for each route."""
         return [route.examples or self._examples.get(route.name) or DEFAULT_EXAMPLES.get(route.name) or (route.description or route.name,) for route in routes]
 
-    def _choice(self, vector: Sequence[float], examples: npt.NDArray[Any], texts: Sequence[Sequence[str]], routes: Sequence[Route]) -> RouteChoice:
-        like = likeness(_usable(vector, examples.shape[1]), examples)
+    def _centred(self, texts: Sequence[Sequence[str]]) -> Centred | None:
+        """What was made of these texts for the question before, None where it had other routes."""
+        last_texts, last = self._last
+        return last if last_texts == texts else None
+
+    def _kept(self, texts: Sequence[Sequence[str]], vectors: npt.NDArray[Any]) -> Centred:
+        examples = Centred.of(vectors)
+        self._last = texts, examples
+        return examples
+
+    def _choice(self, vector: Sequence[float], examples: Centred, texts: Sequence[Sequence[str]], routes: Sequence[Route]) -> RouteChoice:
+        like = likeness(_usable(vector, len(examples.middle)), examples)
         shares = route_shares(like, [len(own) for own in texts]).tolist()
         scores = {route.name: round(share, 4) for route, share in zip(routes, shares, strict=True)}
         limits = {"margin": self._margin, "several_within": self._several_within}
@@ -107,6 +118,10 @@ class EmbeddingRouter(Router):
             best = sorted(scores, key=lambda name: -scores[name])[:2]
             return RouteChoice((), "no route stands out, " + ", ".join(f"{name!r} has {scores[name]:.2f}" for name in best), scores)
         return RouteChoice(tuple(routes[place].name for place in chosen), _nearest(like, texts, chosen[0]), scores)
+
+
+def _flat(texts: Sequence[Sequence[str]]) -> list[str]:
+    return [text for own in texts for text in own]
 
 
 def _nearest(like: npt.NDArray[Any], texts: Sequence[Sequence[str]], place: int) -> str:

@@ -1,6 +1,7 @@
 """How much a question is like the examples of some routes, and which routes follow from that: arithmetic on arrays."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,40 @@ _NEAREST = 3
 _SHARPNESS = 30.0  # on the tuning half of tests/data/routing.jsonl the shares were likely with it for both models that come as packages
 
 
-def likeness(question: Vector, examples: Vector) -> Vector:
-    """Cosines of a question and examples, seen from the middle of the examples.
+@dataclass(frozen=True, slots=True)
+class Centred:
+    """Directions of examples, seen from the middle of the examples.
 
     What all texts share in a model (cosines of 0.7 to 0.95 and no others, say) is gone, so that the same numbers mean the same for
     different models.
 
-    Args:
-        question: vector of shape (d,).
-        examples: matrix of shape (n, d), n at least 1.
+    Attributes:
+        middle: shape (d,).
+        directions: shape (n, d), unit vectors; zeros for an example that is the middle itself.
+    """
+
+    middle: Vector
+    directions: Vector
+
+    @classmethod
+    def of(cls, examples: Vector) -> "Centred":
+        """The examples, a matrix of shape (n, d), n at least 1."""
+        units = _units(examples)
+        middle = units.mean(axis=0)
+        return cls(middle, _units(units - middle))
+
+
+def likeness(question: Vector, examples: Centred) -> Vector:
+    """Cosines of a question, shape (d,), and examples, seen from the middle of the examples.
 
     Returns:
         Shape (n,), -1 to 1, higher is more alike; 0 for an example that is the middle itself.
 
     Example:
-        >>> likeness(np.array([9.0, 1.0]), np.array([[9.0, 2.0], [9.0, -2.0]])).round(2).tolist()
+        >>> likeness(np.array([9.0, 1.0]), Centred.of(np.array([[9.0, 2.0], [9.0, -2.0]]))).round(2).tolist()
         [0.99, -0.99]
     """
-    units = _units(examples)
-    middle = units.mean(axis=0)
-    return _units(units - middle) @ _units(_units(question) - middle)
+    return examples.directions @ _units(_units(question) - examples.middle)
 
 
 def route_shares(like: Vector, counts: Sequence[int]) -> Vector:

@@ -17,7 +17,7 @@ from llama_index_advanced_rag.routing import embedded_texts
 from llama_index_advanced_rag.routing.default_examples import DEFAULT_EXAMPLES
 from llama_index_advanced_rag.routing.embedded_texts import EmbeddedTexts
 from llama_index_advanced_rag.routing.embedding import EmbeddingRouter
-from llama_index_advanced_rag.routing.nearest_examples import clear_routes, likeness, route_shares
+from llama_index_advanced_rag.routing.nearest_examples import Centred, clear_routes, likeness, route_shares
 from llama_index_advanced_rag.routing.route import KNOWN_ROUTES, Route, known_route
 from llama_index_advanced_rag.testing import DeterministicEmbedding, RendezvousEmbedding
 
@@ -229,7 +229,7 @@ vectors = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), eleme
 
 @given(vectors, hnp.arrays(np.float64, 4, elements=st.floats(-10, 10)))
 def test_likeness_is_a_cosine_and_never_fails(examples, question):
-    like = likeness(question, examples)
+    like = likeness(question, Centred.of(examples))
     assert like.shape == (len(examples),)
     assert np.isfinite(like).all()
     assert (np.abs(like) <= 1 + 1e-6).all()
@@ -240,8 +240,8 @@ def test_likeness_does_not_depend_on_what_all_texts_share():
     plain = rng.standard_normal((9, 16))
     plain /= np.linalg.norm(plain, axis=1, keepdims=True)
     narrow = plain[:8] * 0.3 + 5 * np.eye(16)[0]
-    raw = likeness(plain[8], plain[:8])
-    shared = likeness(plain[8] * 0.3 + 5 * np.eye(16)[0], narrow)
+    raw = likeness(plain[8], Centred.of(plain[:8]))
+    shared = likeness(plain[8] * 0.3 + 5 * np.eye(16)[0], Centred.of(narrow))
     assert np.corrcoef(raw, shared)[0, 1] > 0.95
     assert shared.std() == pytest.approx(raw.std(), rel=0.3)
 
