@@ -1,6 +1,7 @@
 """One retriever that sends each question the way that suits it."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -215,6 +216,7 @@ class AdaptiveRetriever(TracedRetriever):
                 routed.others[name] = [hit.node.node_id for hit in outcome.value or []]
             elif not outcome.value:
                 routed.dropped[name] = "it found nothing"
+        _shorten_others([name for name in asked if name not in chosen])
         found = [(item, outcome.value) for item, outcome in (asked[name] for name in chosen) if outcome.value]
         routed.taken = tuple(item.label for item, _ in found) or decision.routes
         self._merge(routed, found)
@@ -239,6 +241,14 @@ class AdaptiveRetriever(TracedRetriever):
     def __repr__(self) -> str:
         routes = ", ".join(f"{name}={self._children[name].retriever!r}" if name in self._children else name for name in self._decider.names)
         return f"AdaptiveRetriever({routes}, router={self._decider.router.name!r}, default={self._decider.default!r})"
+
+
+def _shorten_others(names: Collection[str]) -> None:
+    """Of the routes that were asked for the trace only, keep what they would have found, and not how."""
+    trace = current_trace()
+    for part in [] if trace is None else [child for child in trace.children if child.stage in names]:
+        part.stage, part.children = f"{part.stage}, not taken", []
+        part.evidence = [replace(item, stage=part.stage) for item in part.evidence]
 
 
 def _tell(decision: RouteDecision) -> None:

@@ -153,7 +153,10 @@ def test_when_the_time_is_up_nothing_stands_in():
 
 def test_explain_asks_the_others_and_changes_nothing():
     retriever = adaptive(explain=True)
-    routed = retriever.search(QueryBundle("one"))
+    with capture_trace() as trace:
+        routed = retriever.search(QueryBundle("one"))
+    assert [child.stage for child in trace.children] == ["one", "two, not taken", "nothing, not taken", "failing, not taken"]
+    assert [item.stage for item in trace.for_node("b")] == ["one", "two, not taken", "auto"]
     assert ids(routed.hits) == ["a", "b"]
     assert routed.others == {"two": ["b", "c"], "nothing": []}
     assert routed.dropped == {"failing": "ConnectionError: down"}
