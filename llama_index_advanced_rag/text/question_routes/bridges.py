@@ -24,7 +24,7 @@ _OF = {
     "en": words_like(rf"{RELATIVE['en']}(?: \w+)? (?:of|behind|for) (?!life\b|time\b|course\b|the year\b|all\b)"),
     "fr": words_like(rf"{RELATIVE['fr']}(?: (?!de\b|du\b|des\b|qui\b|que\b|où\b|dont\b)\w+)? (?:de l'|du|des|de la|de|d')(?! ?(?:quel|quelle|combien)\b)"),
 }
-_OWNED = {"en": re.compile(rf"(?<=\w)(?:'s|s') (?:[\w-]+ ){{0,2}}?{RELATIVE['en']}(?!\w)")}
+_OWNED = {"en": re.compile(rf"(?<![\w-])[\w-]{{1,40}}'s? (?:[\w-]+ ){{0,2}}?{RELATIVE['en']}(?!\w)")}
 _CLAUSE = {
     "en": words_like(
         rf"{_ANY['en']}(?: (?!who|that|which|where)\w+){{0,2}}?,? (?:who|whom|whose|where|(?:in|for|under|on|at|by|from|to|with|of|about"

@@ -34,7 +34,8 @@ _RULE = {
     "en": words_like(
         "(?:can|may|must|should|could|shall|need|do|does|did|is|are|was|were|am|has|have|had|will|would|isn't|aren't|can't|doesn't"
         "|don't)(?: not)? (?:i|we|you|one|it|there|he|she|they|an?|the|my|our|your|this|that|these|those|any|all|every|each|some|employees"
-        "|visitors|children|pets|dogs|patients|members|people|tenants|users|customers|staff|guests|minors|volunteers|students|\\w+s|\\w+)\\b"
+        "|visitors|children|pets|dogs|patients|members|people|tenants|users|customers|staff|guests|minors|volunteers|students|\\w+s)\\b"
+        "|(?:can|does|do|is|are|has|have|must|should|may|did|were) \\w+"
         "|allowed|permitted|(?:whether|if) (?:i|we|the|an?|it)\\b"
     ),
     "fr": words_like(

@@ -31,7 +31,7 @@ _EXPRESSION = re.compile(r"(?<![\w.,-])\(?-?\d[\d ,.]{0,16}\)?%? ?(?:[+*/×÷^=x
 _ALL_FIGURES = re.compile(r"[\d\s+*/×÷^=x().,%?!–-]*\d[\d\s+*/×÷^=x().,%?!–-]*")
 _REST = {
     "en": words_like(
-        "what(?:'s| is| are| does| do)?|how (?:much|many)|is|are|calculate|compute|work out|solve|evaluate|equals?|please|the|result|of|add"
+        "what(?:'s| is| are| does| do)?|how (?:much|many)|is|are|calculate|compute|work out|solve|evaluate|equals?|please|solve|the|result|of|add"
         "|give me|tell me|can you|do you get|make|hi|hello|so|and|plus|minus|times|divided|by|over|it|that|x|for|me|answer|sum|total|value"
     ),
     "fr": words_like(
@@ -40,63 +40,72 @@ _REST = {
         "|reponse|dis-moi|combien|a"
     ),
 }
+_FIGURE = r"\d[\d.,]{0,16}"
+_BARE_END = r"(?=[ ?.!]*$)"
 _WORDED = {
     "en": words_like(
-        r"(?:bigger|larger|greater|smaller|more|less),? \d[\d./]* or \d[\d./]*|\d[\d.,]{0,16} ?(?:plus|minus|times|divided by|multiplied by"
-        r"|over|to the power of|squared|cubed|mod(?:ulo)?)\b",
-        r"\d[\d.,]{0,16} ?(?:%|percent|per cent) (?:of|off|on) (?:\$|€|£)?\d[\d.,]{0,16}",
-        r"(?:square|cube) root of \d[\d.,]{0,16}|(?:half|a third|a quarter|two thirds|three quarters|double|twice|triple) of \d[\d.,]{0,16}"
-        r"|(?:sum|product|average|mean|median|difference|square|cube|factorial|logarithm|log|sine|cosine|remainder|lcm|gcd) (?:of"
-        r"|between) -?\d[\d.,]{0,16}|\d+ factorial|add \d[\d.,]{0,16}|subtract \d[\d.,]{0,16}|multiply \d[\d.,]{0,16}|divide \d[\d.,]{0,16}"
-        r"|round \d[\d.,]{0,16}|half of \d[\d.,]{0,16}|is \d+ (?:a )?(?:prime|even|odd|divisible)",
-        r"(?:what time|what day|which day|what(?:'s| is) (?:the (?:date|time|day)|today's date)|what date) (?:is it|is today|today)?(?: now"
-        r"| today| tomorrow| right now)?(?=[ ?.!]*$)|how many (?:days|weeks|hours|months) (?:are there )?(?:are )?(?:left )?(?:until|till"
-        r"|between|to|before|since) (?:\d|christmas|new year|easter|january|february|march|april|may|june|july|august|september|october"
-        r"|november|december|next|today)",
-        r"(?:split|divide|share) (?:\$|€|£)?\d[\d.,]{0,16} .{0,30}(?:between|among|by|equally|in)|\d+ (?:days|weeks|months|hours"
-        r"|minutes) (?:from|after|before|past) (?:now|today|tomorrow|\d)|add(?:ing)? \d+.{0,12}vat",
+        rf"(?:bigger|larger|greater|smaller),? \d[\d./]{{0,16}} or \d[\d./]{{0,16}}|\d[\d.,]{{0,16}} ?(?:plus|minus|times|divided by"
+        rf"|multiplied by|to the power of|mod(?:ulo)?) {_FIGURE}|{_FIGURE} (?:squared|cubed)",
+        rf"{_FIGURE} ?(?:%|percent|per cent) (?:of|off|on) (?:\$|€|£)?{_FIGURE}",
+        rf"(?:square|cube) root of {_FIGURE}|(?:half|a third|a quarter|two thirds|three quarters|double|twice|triple) of {_FIGURE}|(?:sum"
+        rf"|product|average|mean|median|factorial|logarithm|log|sine|cosine|lcm|gcd) of -?(?!(?:19|20)\d\d\b){_FIGURE},? (?:and )?-?\d+"
+        rf"|(?:factorial|logarithm|log|sine|cosine|square|cube) of {_FIGURE}{_BARE_END}|\d+ factorial",
+        rf"\A(?:please |can you |now )*(?:(?:add|subtract|multiply|divide) (?:up |together )?{_FIGURE}(?:%| percent)? ?(?:,|and|to|by|from|\+"
+        rf"|vat|tax)|round \d+\.\d+)|is \d+ (?:a )?(?:prime|even|odd|divisible)",
+        rf"\A(?:please |so |hi |hello )*(?:what time|what day|which day|what(?:'s| is) (?:the (?:date|time|day)|today's date)"
+        rf"|what date) ?(?:is it|is today|today)?(?: now| today| tomorrow| right now)?{_BARE_END}|how many (?:days|weeks|hours"
+        rf"|months) (?:are (?:there )?)?(?:left )?(?:until|till|to) (?:christmas|new year|easter|(?:next |my )?(?:year|summer|birthday))"
+        rf"|how many (?:days|weeks|months) (?:are there )?between \d+ \w+ and \d+ \w+{_BARE_END}",
+        rf"\A(?:please |can you )*(?:split|divide|share) (?:\$|€|£)?{_FIGURE} .{{0,30}}(?:between|among|by|equally)|\A(?:what (?:date"
+        rf"|day) is )?\d+ (?:days|weeks|months|hours|minutes) (?:from|after|before) (?:now|today|tomorrow){_BARE_END}",
     ),
     "fr": words_like(
-        r"\d[\d., ]{0,16} ?(?:plus|moins|fois|divise(?:e|s)? par|multiplie(?:e|s)? par|puissance|modulo|sur) \d[\d.,]{0,16}"
-        r"|\d[\d., ]{0,16} ?(?:au carre|au cube)",
-        r"\d[\d., ]{0,16} ?(?:%|pour cent|pourcents?) (?:de|sur) \d[\d.,]{0,16}",
-        r"racine (?:carree|cubique) de \d[\d.,]{0,16}|(?:moitie|tiers|quarts?|cinquiemes?|dixiemes?|double|triple|carre"
-        r"|cube) de \d[\d.,]{0,16}|(?:somme|produit|moyenne|difference|mediane|factorielle|logarithme|reste) (?:de|entre) -?\d[\d.,]{0,16}"
-        r"|ajoute \d[\d.,]{0,16}|soustrai\w* \d[\d.,]{0,16}|multiplie \d[\d.,]{0,16}|divise \d[\d.,]{0,16}|arrondis \d[\d.,]{0,16}"
-        r"|\d+ est-il (?:premier|pair|impair|divisible)",
-        r"quelle heure (?:est-il|il est)|quel jour (?:sommes-nous|on est|est-on)|(?:on est|nous sommes) quel jour"
-        r"|quelle (?:est la )?date (?:sommes-nous|aujourd'hui|d'aujourd'hui)|combien de (?:jours|semaines|heures|mois) (?:reste-t-il "
-        r"|y a-t-il |il reste |separent )?(?:avant|jusqu|entre|d'ici|depuis) ?(?:noel|paques|le \d[\d.,]{0,16}|la|l'|au|a)",
-        r"(?:partage|repartis|divise)[rz]? \d[\d., ]{0,16} ?(?:€|euros)?.{0,20}(?:entre|en|par)|dans \d+ (?:jours|semaines|mois),? (?:quel|on sera|nous)",
+        rf"\d[\d., ]{{0,16}} ?(?:plus|moins|fois|divise(?:e|s)? par|multiplie(?:e|s)? par|puissance|modulo) {_FIGURE}|{_FIGURE} (?:au carre|au cube)",
+        rf"\d[\d., ]{{0,16}} ?(?:%|pour cent|pourcents?) (?:de|sur) {_FIGURE}",
+        rf"racine (?:carree|cubique) de {_FIGURE}|(?:moitie|tiers|quarts?|cinquiemes?|dixiemes?|double|triple|carre|cube) de {_FIGURE}|(?:somme"
+        rf"|produit|moyenne|mediane|factorielle|logarithme) de -?(?!(?:19|20)\d\d\b){_FIGURE},? (?:et )?(?:de )?-?\d+"
+        rf"|factorielle (?:de )?{_FIGURE}",
+        rf"\A(?:peux-tu |alors |maintenant )*(?:(?:ajoute[rz]?|soustrai\w+|multiplie[rz]?|divise[rz]?) {_FIGURE} ?(?:%|pour cent|et|a|par|de|\+"
+        rf"|,)|arrondi\w* \d+[.,]\d+)|\d+ est-il (?:un nombre )?(?:premier|pair|impair|divisible)",
+        rf"\A(?:bonjour,? |alors |dis )*(?:quelle heure (?:est-il|il est)|quel jour (?:sommes-nous|on est|est-on)|(?:on est"
+        rf"|nous sommes) quel jour|quelle (?:est la )?date (?:sommes-nous|aujourd'hui|d'aujourd'hui))(?: aujourd'hui| maintenant"
+        rf"| demain)?{_BARE_END}|combien de (?:jours|semaines|heures|mois) (?:reste-t-il |y a-t-il |il reste )?(?:avant|jusqu'a|d'ici) (?:noel"
+        rf"|paques|(?:la |l'|le )(?:nouvel an|ete|rentree|printemps|1er janvier)){_BARE_END}",
+        r"\A(?:peux-tu )?(?:partage|repartis|divise)[rz]? \d[\d., ]{0,16} ?(?:€|euros)?.{0,20}entre|\Adans \d+ (?:jours|semaines"
+        r"|mois),? (?:quel|on sera|nous)",
     ),
 }
 _CONVERTED = {
     "en": words_like(
-        rf"{_N} ?{_UNIT['en']} (?:in(?:to)?|to|as|is how many|are how many|equals how many|makes how many|in how many) (?:how many )?{_UNIT['en']}",
-        rf"how (?:many|much) {_UNIT['en']} (?:are |is |make |go )?(?:there )?(?:are )?(?:in|into|to|per|make|make up|does) {_N} ?{_UNIT['en']}"
-        rf"|how many days (?:are there |are |does )?(?:in )?(?:january|february|march|april|june|july|august|september|october|november"
-        rf"|december)(?: have)?",
-        rf"how (?:many|much) {_UNIT['en']} (?:is|are|makes?|equals?) {_N} ?{_UNIT['en']}",
-        rf"convert {_N} ?.{{0,20}}(?:to|into|in) \w+",
+        rf"{_N} ?{_UNIT['en']} (?:in(?:to)?|to|as|is how many|are how many|equals how many|makes how many|in how many) (?:how many )?{_UNIT['en']}{_BARE_END}",
+        rf"how (?:many|much) {_UNIT['en']} (?:are |is |make |go )?(?:there )?(?:are )?(?:in|into|to|make|make up) {_N} ?{_UNIT['en']}{_BARE_END}",
+        rf"how many days (?:are there |are |does )?(?:in )?(?:january|february|march|april|june|july|august|september|october|november"
+        rf"|december)(?: have)?(?: in an? (?:leap )?year)?{_BARE_END}",
+        rf"how (?:many|much) {_UNIT['en']} (?:is|are|makes?|equals?) {_N} ?{_UNIT['en']}{_BARE_END}|convert {_N} ?(?:{_UNIT['en']} )?(?:to|into"
+        rf"|in) {_UNIT['en']}",
     ),
     "fr": words_like(
-        rf"{_N} ?{_UNIT['fr']} (?:en|font combien de|c'est combien de|ca fait combien de|egale combien de|font combien|dans) ?{_UNIT['fr']}",
-        rf"combien (?:de |d'|y a-t-il de |font (?:de )?)?{_UNIT['fr']} (?:y a-t-il |il y a |font |fait )?(?:dans|en|pour|par|font|fait) {_N} ?{_UNIT['fr']}",
-        rf"converti\w* {_N} ?.{{0,20}}(?:en) \w+|combien (?:font|fait|valent|vaut|pese(?:nt)?|mesure(?:nt)?) {_N} ?{_UNIT['fr']} en {_UNIT['fr']}",
+        rf"{_N} ?{_UNIT['fr']} (?:en|font combien de|c'est combien de|ca fait combien de|egale combien de|font combien) ?{_UNIT['fr']}{_BARE_END}",
+        rf"combien (?:de |d'|y a-t-il de |font (?:de )?)?{_UNIT['fr']} (?:y a-t-il |il y a |font |fait )?(?:dans|en|pour|font"
+        rf"|fait) {_N} ?{_UNIT['fr']}{_BARE_END}",
+        rf"converti\w* {_N} ?(?:{_UNIT['fr']} )?en {_UNIT['fr']}|combien (?:font|fait|valent|vaut|pese(?:nt)?"
+        rf"|mesure(?:nt)?) {_N} ?{_UNIT['fr']} en {_UNIT['fr']}",
     ),
-}
-_COUNTED = {
-    "en": r"(?:if |suppose |say |imagine )?(?:an? |one |two |three |four |five |six |ten |\d+ |i (?:have|had|buy|bought|eat) |he |she |someone |there are )",
-    "fr": r"(?:si |supposons |imagine )?(?:une? |deux |trois |quatre |cinq |six |dix |\d+ |j'(?:ai|avais|achete) |on a |il y a |quelqu'un )",
 }
 _PROBLEM = {
     "en": re.compile(
-        _COUNTED["en"] + r".{0,160}?(?:[,:.;?]|and|then) ?(?:then )?(?:how (?:long|many|much|far|fast|old|big)|what (?:is|time|share|fraction|does)|at what"
-        r"|when (?:do|does|will)|who)\b"
+        r"(?=.{0,300}\b(?:how (?:long|many|much|far|fast|old|big)|what (?:is|time|share|fraction)|at what|when (?:do|does|will)))(?:if |suppose |imagine )?"
+        r"(?:(?:an?|two|one) (?:train|car|bus|plane|boat|cyclist|runner|walker|tank|bath|rectangle|triangle|circle|square|cube|cake|pizza"
+        r"|shirt|bat)s? .{0,40}\d"
+        r"|\d+ (?P<noun>\w+) .{0,80}\d+ (?P=noun)\b"
+        r"|i (?:have|had|buy|bought|am given) (?:\d+|two|three|four|five|six|ten|twelve) \w+.{0,40}\b(?:give|gave|eat|ate|lose|lost|sell|sold"
+        r"|spend|spent|each)\b)"
     ),
     "fr": re.compile(
-        _COUNTED["fr"] + r".{0,160}?(?:[,:.;?]|et|alors) ?(?:alors )?(?:combien|quelle? (?:heure|est|distance|vitesse|duree|age|part|fraction|sera)|a quelle"
-        r"|quand|en combien)\b"
+        r"(?=.{0,300}\b(?:combien|quelle? (?:heure|est|distance|vitesse|duree|age|part|fraction|sera)|quand))(?:si |supposons |imagine )?"
+        r"(?:(?:une?|deux) (?:train|voiture|bus|avion|bateau|cycliste|coureur|marcheur|reservoir|baignoire|robinet|rectangle|triangle|cercle|carre|cube"
+        r"|gateau|pizza|chemise)s? .{0,40}\d|\d+ (?P<noun>\w+) .{0,80}\d+ (?P=noun)\b"
+        r"|j'(?:ai|avais|achete) (?:\d+|deux|trois|quatre|cinq|six|dix|douze) \w+.{0,40}\b(?:donne|mange|perds|vends|depense|chacun|a \d))"
     ),
 }
 

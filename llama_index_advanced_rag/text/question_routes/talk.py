@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from llama_index_advanced_rag.text.question_routes.beginnings import beginnings_of
 from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording, words_like
 
 _QUOTED = re.compile(r"[«“\"„].{2,}[»”\"]|(?<!\w)'.{2,}'(?!\w)")
@@ -53,125 +54,135 @@ _REQUEST = {
         "|j'ai besoin|je veux|je voudrais|est-ce|explique\\S*|qu'est-ce|indiqu\\S*|cherche\\b"
     ),
 }
+_POLITE = {
+    "en": (
+        "(?:(?:please|now|then|so|hi|hello|ok|can you|could you|would you|will you|i want you to|i need you to|i'd like you to"
+        "|help me(?: to)?|kindly|just)[ ,]{1,3}){0,6}"
+    ),
+    "fr": (
+        "(?:(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|tu peux|veux-tu|bonjour|s'il (?:te|vous) plait|svp|stp|maintenant|ensuite|puis"
+        "|alors|aide-moi a|merci de|je veux que tu|me|le|la)[ ,]{1,3}){0,6}"
+    ),
+}
 _ASSISTANT = {
     "en": words_like(
-        "who (?:made|created|built|trained|programmed|designed|developed|wrote|owns|invented) you|(?:who|what) (?:exactly )?are you"
-        "|what (?:else )?can (?:you|i ask you)(?: \\w+){0,2}(?: for me| with| about)?(?= ?\\?|$)|what do you (?:know|do|think|like|feel|want"
-        "|prefer|look like|eat|mean)|what are you (?:able|capable|good|doing|thinking|made)|(?:what|how) can you (?:help|do|answer)",
-        "(?:are|were) you (?:an? |sure|certain|human|alive|real|able to (?!tell|find|give|show)|capable|happy|sad|tired|bored|there|kidding"
-        "|joking|serious|listening|conscious|sentient|ok\\b|okay|male|female|chatgpt|gpt|online|ready|better|smarter|faster|cleverer"
-        "|more \\w+ than|awake|angry|jealous|lying|busy|smart|intelligent|based on|connected|trained|programmed|afraid|allowed)|(?:trust"
-        "|believe) (?:you|what you)|what you (?:say|tell me)",
-        "(?:do|did|don't) you (?:ever|get (?:bored|tired)|sleep|dream|feel|like|love|hate|enjoy|speak|understand|remember|think|believe"
-        "|prefer|want|eat|learn|make mistakes|hallucinate|lie|know (?:everything|who i am|me|my|what you|how to|any|a joke)|have (?:feelings"
-        "|a name|a favou?rite|an opinion|emotions|a body|friends|hobbies|any|parents|dreams|memory)|store (?:my|our)|save (?:my|our)"
-        "|keep (?:my|our)|use (?:gpt|an llm|ai)|work on|need (?:sleep|a break|rest)|mind|agree|see me|hear)",
-        "(?:which|what|how many|any(?: other)?) languages? (?:do|can|are) you(?: \\w+)?|can you (?:speak|understand|see|hear|feel|think"
-        "|remember|learn|draw|sing|dance|count|lie|read my|make mistakes|be wrong|browse|access the internet|code|program|keep a secret|guess"
-        "|laugh|pass|cook|love|dream|play)",
-        "(?:what(?:'s| is| are)|who(?:'s| is)) your (?:name|names|favou?rite|opinion|purpose|creator|maker|model|version|age|job"
-        "|mother tongue|limits?|limitations|knowledge cutoff|training|birthday|mood|hobby|hobbies|role|iq|sources?|gender)|your (?:favou?rite"
-        "|opinion|knowledge cutoff|training data|creators?|feelings)|how old are you|where (?:are|do) you (?:from|live|come from)"
-        "|when were you (?:made|born|created|built|trained|last updated)|how (?:do|were|are) you (?:work|trained|built|made|know|doing"
-        "|feeling|learn)|how (?:smart|clever|fast|big|accurate|reliable) are you",
-        "compare yourself|describe yourself|introduce yourself|tell me about yourself|about yourself|say something(?: \\w+)?|would you rather"
-        "|why (?:are|do|did|can't|won't|don't) you|you(?:'re| are) (?:wrong|right|stupid|great|funny|amazing|useless|the best|so \\w+"
-        "|very \\w+|slow|not)|i (?:love|hate|like|miss) you|talk to me|will you (?:marry|be my|take over|replace)|have you (?:ever"
-        "|got feelings|read any good|seen any)|am i (?:talking|speaking|chatting) (?:to|with)|is (?:this|there) (?:a human|a real person"
-        "|a person|a bot|an ai)|in your (?:opinion|view)|what would you (?:do|choose|say|recommend)|if you were",
+        "who (?:made|created|built|trained|programmed|designed|developed|wrote|owns|invented) you|(?:who|what) (?:exactly )?are you(?= ?[?,.]"
+        "|$| and why)|what (?:else )?can (?:you|i ask you)(?: do| answer| help)?(?: for me| with| about| me with)?(?= ?\\?|$)"
+        "|what do you (?:think|like|feel|prefer|look like|eat)|what are you (?:capable|good at|thinking|made)",
+        "are you (?:(?:an? |the )?(?:real )?(?:robot|bot|human|person|machine|ai|computer|program|language model|llm|chatbot|man|woman|genius"
+        "|model|real|alive)|sure(?=[ ?.!]*$| (?:about|of) (?:that|it))|certain(?=[ ?.!]*$)|happy|sad|tired|bored|there|kidding|joking|serious"
+        "|listening|conscious|sentient|ok\\b|okay|chatgpt"
+        "|gpt|awake|angry|jealous|lying|smart|intelligent|afraid|better than|smarter|faster|cleverer|able to (?:think|lie|feel|learn"
+        "|make mistakes|be wrong|speak|understand me)|allowed to (?:disagree|lie|swear|tell me))",
+        "(?:do|did|don't) you (?:ever|get (?:bored|tired)|sleep|dream|feel|like|love|hate|enjoy|speak|understand me|remember|think|believe"
+        "|prefer|eat|make mistakes|hallucinate|lie|know (?:everything|who i am|me)\\b|have (?:feelings|a name|a favou?rite|an opinion"
+        "|emotions|a body|friends|hobbies|parents|dreams|a soul)|use (?:gpt|an llm|ai)|need (?:sleep|a break|rest)|agree with me)",
+        "(?:which|what|how many|any(?: other)?) languages? (?:do|can) you(?: \\w+)?|can you (?:speak|feel|think|dream|lie|make mistakes"
+        "|be wrong|keep a secret|sing|dance|laugh|remember (?:me|what i|my name)|read my mind|love|understand me)|can i (?:trust|believe"
+        "|rely on) (?:you|what you)",
+        "(?:what(?:'s| is| are)|who(?:'s| is)) your (?:name|names|favou?rite|opinion|purpose|creator|maker|model|age|job|mother tongue"
+        "|limits?|limitations|knowledge cutoff|training|birthday|mood|hobby|hobbies|iq|sources?|gender)|your (?:favou?rite|opinion"
+        "|knowledge cutoff|training data|creators?|feelings)|how old are you|where (?:are you from|do you (?:live|come from))"
+        "|when were you (?:made|born|created|built|trained|last updated)|how (?:do you work(?= ?\\?|$)|were you (?:trained|built|made)"
+        "|are you(?: doing| feeling)?(?= ?[?,.]|$| today| this))|how (?:smart|clever|accurate|reliable) are you",
+        "(?:compare|describe|introduce) yourself|about yourself|would you rather|why (?:are|do|did|can't|won't|don't) you (?:always|keep"
+        "|never|so|slow|say|repeat|answer|sound|lie|apologi[sz]e|hesitate|ask me)|(?:^|, |i think |haha |lol )you(?:'re| are) (?:wrong|right|stupid"
+        "|great|funny|amazing|useless|the best|so \\w+|very \\w+|slow)|i (?:love|hate|like|miss) you|talk to me|will you (?:marry|be my)"
+        "|have you ever|am i (?:talking|speaking|chatting) (?:to|with)|is this (?:a human|a real person|a bot|an ai)|in your (?:opinion|view)",
     ),
     "fr": words_like(
-        "(?:tes|ta|ton) (?:reponses?|connaissances?|sources?|donnees|precedentes?)|et toi|me tutoyer|qui (?:t'a|vous a|t'ont) (?:appris|donne"
-        "|nomme|cree|fait|concu|programme|entraine|invente|developpe|construit|fabrique)e?|qui (?:es-tu|etes-vous)|tu es qui|(?:que"
-        "|qu'est-ce que tu) (?:sais-tu|peux-tu|sais|peux|penses|aimes|fais|ressens|veux|preferes)(?:-tu)?(?: \\w+)?(?: faire)?|(?:que"
-        "|quoi) (?:savez-vous|pouvez-vous) faire|comment (?:t'appelles-tu|vous appelez-vous|tu t'appelles|fonctionnes-tu|tu fonctionnes"
-        "|peux-tu m'aider|tu peux m'aider|te sens-tu|vas-tu)|a quoi (?:sers-tu|tu sers|penses-tu|tu penses)",
-        "es-tu|etes-vous (?:un|une|sur|sure|humain|capable|programme|une ia|vivant|vraiment)|t'es \\w+|t'as (?:compris|bien|tout|quel|deja"
-        "|peur|faim|un|une|raison|tort|oublie)\\b|on se (?:tutoie|connait|vouvoie)|tu es (?:un|une|sur|sure|humain|bete|vivant|vraiment"
-        "|capable|libre|genial|super|trop|tres|fatigue|la|nul|drole|gentil|ou|en)\\w*|tu (?:ne |n'|te |t'|me |m'|l'|y )?(?:parles|reponds"
-        "|sais|connais|comprends|penses|crois|aimes|dors|reves|mens|trompes|souviens|rappelles|apprends|ressens|preferes|manges|ennuies"
-        "|as (?:peur|un|une|des|deja|quel|faim|bien|l'air|raison|tort)|fais (?:quoi|semblant|expres)|vas bien|viens d'où|habites|existes|mets"
-        "|plaisantes|rigoles|entends|vois|bosses|travailles|coutes|hesites)",
-        "(?:parles|sais|connais|comprends|penses|crois|aimes|dors|reves|mens|ressens|preferes|manges|apprends|vois|entends|viens|vis|as"
-        "|gardes|retiens|t'ennuies|te trompes|te souviens)-tu(?! (?:le numero|la date|l'adresse|où (?:se|est|sont)))|peux-tu (?:te tromper"
-        "|mentir|parler|comprendre|apprendre|penser|chanter|dessiner|rever|te souvenir|lire dans|voir|entendre|ressentir|oublier)|parlez-vous"
-        "|comprenez-vous",
+        "qui (?:t'a|vous a|t'ont) (?:appris|donne|nomme|cree|fait|concu|programme|entraine|invente|developpe|construit|fabrique)e?"
+        "|qui (?:es-tu|etes-vous)|tu es qui|(?:que|qu'est-ce que tu) (?:sais-tu faire|peux-tu faire|sais faire|peux faire|penses|aimes"
+        "|ressens|preferes|en penses|penses-tu|aimes-tu|ressens-tu)|(?:que|quoi) (?:savez-vous|pouvez-vous) faire|comment (?:t'appelles-tu"
+        "|vous appelez-vous|tu t'appelles|fonctionnes-tu|tu fonctionnes|peux-tu m'aider|tu peux m'aider|te sens-tu|vas-tu)|(?:a"
+        "|de) quoi (?:sers-tu|tu sers|penses-tu|tu penses|es-tu capable)",
+        "es-tu|etes-vous (?:humain|un robot|une machine|une ia|un humain|sur|sure|reel|vivant)|t'es (?:sur|bete|nul|drole|la|genial|qui|un"
+        "|une|trop|vraiment|en)\\w*|t'as (?:compris|quel|peur|faim|raison|tort|oublie)|tu es (?:un|une|sur|sure|humain|bete|vivant|vraiment"
+        "|libre|genial|super|trop|tres|fatigue|nul|drole|gentil)\\w*|on se (?:tutoie|vouvoie)|me tutoyer|et toi",
+        "tu (?:ne |n'|te |t'|me |m'|l'|y )?(?:parles|reponds|comprends|penses|crois|aimes|dors|reves|mens|trompes|souviens|rappelles|apprends"
+        "|ressens|preferes|manges|ennuies|sais (?:faire|quoi|chanter|parler|qui je|mentir)|as (?:peur|faim|raison|tort|quel age"
+        "|des sentiments|deja)|fais semblant|vas bien|viens d'où|existes|plaisantes|rigoles|m'entends|hesites|connais une)",
+        "(?:parles|comprends|penses|crois|aimes|dors|reves|mens|ressens|preferes|manges|apprends|viens|vis|t'ennuies|te trompes"
+        "|te souviens)-tu|sais-tu (?:faire|chanter|qui je|mentir|parler)|connais-tu une|as-tu (?:peur|faim|un nom|une ame|des sentiments|deja"
+        "|un avis|bien dormi|une preference)|peux-tu (?:te tromper|mentir|parler|me comprendre|apprendre|penser|rever|te souvenir|ressentir"
+        "|oublier)|parlez-vous|comprenez-vous",
         "(?:quel est|quelle est|quels sont|quelles sont|c'est quoi) (?:ton|ta|tes) \\w+|(?:ton|ta|tes) (?:nom|avis|opinion|createurs?"
-        "|couleur preferee|age|limites|langue maternelle|memoire|humeur|reve|blague)|quel age as-tu|tu as quel age|d'où (?:viens-tu|tu viens)"
+        "|couleur preferee|age|limites|langue maternelle|humeur|reponses?|connaissances?|sources?)|quel age as-tu|d'où (?:viens-tu|tu viens)"
         "|où (?:habites-tu|vis-tu)|(?:en )?quelles? langues? (?:parles-tu|parlez-vous|tu parles|comprends-tu|peux-tu)|pourquoi (?:tu|es-tu"
-        "|ne |n'es-tu|m'as-tu|reponds-tu)\\b(?: \\w+){0,3}",
-        "presente-toi|decris-toi|compare-toi|parle(?:-moi)? de toi|dis-moi quelque chose|dis quelque chose|entre nous|a ton avis|selon toi"
-        "|d'apres toi|je (?:t'aime|te deteste|t'adore)|est-ce que tu (?!peux me|peux trouver|pourrais|as le|as la|sais (?:où|quand|qui|si"
-        "|combien)|connais (?:le|la|l'))\\w+|suis-je en train de parler|est-ce que je parle (?:a|avec)|veux-tu (?:m'epouser|etre|jouer"
-        "|discuter)|si tu (?:etais|avais|pouvais)|a ta place",
+        "|n'es-tu|m'as-tu|reponds-tu|ne (?:veux|peux|reponds|sais)-tu)",
+        "presente-toi|decris-toi|compare-toi|parle(?:-moi)? de toi|dis quelque chose|a ton avis|selon toi|d'apres toi|je (?:t'aime|te deteste"
+        "|t'adore)|est-ce que tu (?:parles|comprends|penses|crois|aimes|dors|reves|mens|existes|m'entends|es|ressens|te|t'|as (?:peur|faim"
+        "|des))|est-ce que je parle (?:a|avec)|veux-tu (?:m'epouser|etre)|a ta place",
     ),
 }
-_ABOUT_THE_TALK = {
+_SAID_BEFORE = {
     "en": words_like(
-        "(?:your|that|this|my) (?:last|previous|earlier|first|former|latest) (?:answer|reply|response|message|question|sentence|explanation"
-        "|point)|the (?:last|previous) (?:answer|reply|response)|your (?:answer|reply|response|explanation)|(?:what|why|how) (?:did"
-        "|have) (?:you|i) (?:just )?(?:say|said|mean|ask|asked|write)|what you (?:just )?(?:said|wrote|told me)|say (?:that|it|this) (?:again"
-        "|differently|in|more)|repeat (?:that|it|this|what|yourself|please|the last)|(?:in|use|with) (?:simpler|other|fewer|plain"
-        "|easier) (?:words|terms|english|language)",
-        "as if i (?:were|was) (?:five|a child|\\w+ years)|like i'm (?:five|5)|(?:make|put|keep|write) (?:it|that|this)(?: \\w+)? (?:shorter"
-        "|longer|simpler|clearer|in|into|more|less|as|a bit|brief)|(?:a bit |much )?(?:shorter|longer|simpler|slower|louder|again|more detail"
-        "|more details)(?:,? please)?(?=[.!? ]*$)|go on|carry on|continue(?=[.!? ]*$)|(?:start|try) (?:over|again)|(?:forget|ignore|delete"
-        "|erase) (?:that|what i|everything|our|the previous|all previous)|(?:let's|can we) (?:talk about something else|change the subject"
-        "|start over|play|chat)|our (?:conversation|chat|discussion)|were we (?:just )?talking|we were (?:just )?talking|translate (?:that|it"
-        "|this|your)|now in (?:french|german|spanish|english|italian|dutch)|answer (?:in|only|with|me in)|from now on|bullet points"
-        "|talk (?:to you )?later|that (?:doesn't|does not) (?:help|make sense|answer)|i (?:don't|do not|didn't) understand(?=[.!? ]*$"
-        "|.{0,12}(?:you|your))",
+        "(?:your|that) (?:last|previous|earlier|first|latest) (?:answer|reply|response|message|question|sentence|explanation)|my (?:last"
+        "|previous) question|the (?:last|previous) (?:answer|reply|response)|your (?:answer|reply|response|explanation)|what (?:did"
+        "|have) i (?:just )?(?:say|said|ask|asked)|(?:what|why) (?:did|have) you (?:just )?(?:say|said|mean)|what you (?:just )?(?:said|wrote"
+        "|told me)|(?:in|use|with) (?:simpler|fewer|plainer|easier) (?:words|terms|language)|use bullet points|were we (?:just )?talking"
+        "|our (?:conversation|chat)|as if i (?:were|was) (?:five|a child)|like i'm (?:five|5)|i (?:don't|do not|didn't) (?:understand|get it"
+        "|get that)(?=[.!?, ]*$|.{0,40}again)",
     ),
     "fr": words_like(
-        "(?:ta|votre|cette) (?:derniere|precedente|premiere) (?:reponse|phrase|question|explication)|la (?:derniere|precedente) reponse|(?:ta"
-        "|votre) (?:reponse|explication|phrase)(?: precedente)?|ma (?:derniere|precedente) question|(?:ce que|qu'est-ce que|que) (?:tu viens"
-        "|vous venez|tu as|tu m'as|tu|je viens|j'ai|viens-tu|m'as-tu) (?:de |dit|ecrit|repondu|raconte|demande)(?:dire|ecrire|raconter"
-        "|m'expliquer)?|repete\\S*|(?:redis|reformule|dis|explique)(?:-moi|-le|-le-moi)? ?(?:ca|cela|le)?(?: encore)? (?:autrement"
-        "|plus simplement|en plus simple|plus lentement|avec d'autres mots|en d'autres termes)",
-        "(?:en |un peu |beaucoup )?(?:plus|moins) (?:court|long|simple|vite|lentement|fort|clair|clairement|detaille|simplement|bref"
-        "|poli)e?s?(?:,? s'il (?:te|vous) plait| stp| svp)?(?=[.!? ]*$)|continue[rz]?(?=[.!? ]*$)|recommence(?=[.!? ]*$)|(?:oublie|ignore"
-        "|efface)[rz]? (?:ca|cela|tout|ce que|ma|notre|la conversation)|changeons de sujet|parlons d'autre chose|notre (?:conversation"
-        "|discussion|echange)|traduis(?:-le|-la|-moi ca| ca| ta| cela)|desormais|a partir de maintenant|et maintenant en (?:anglais|allemand"
-        "|espagnol|breton|italien)|(?:reponds|redis)(?:-moi|-le)? (?:en|par|plus|juste|seulement)|en (?:moins|plus) de mots|raccourcis(?:-la"
-        "|-le| ca| ta| ton)|comme si j'avais \\w+ ans|(?:tu peux |peux-tu |pouvez-vous )?(?:repeter|recommencer|reformuler)(?=[ ?.!]*$)"
-        "|explique(?:-moi)? (?:ca|cela)|je me suis trompee? de|je (?:n'ai pas compris|ne comprends pas)(?=[.!? ]*$|.{0,14}(?:tu|ta reponse))",
+        "(?:ta|votre) (?:(?:derniere|precedente|premiere) )?(?:reponse|explication|phrase)(?: precedente)?|la (?:derniere|precedente) reponse"
+        "|ma (?:derniere|precedente) question|(?:ce que|qu'est-ce que) (?:tu viens|vous venez|tu as dit|tu m'as|tu dis)"
+        "|comme si j'avais \\w+ ans|notre (?:conversation|discussion)|je (?:n'ai pas compris|ne comprends pas)(?=[.!? ]*$|.{0,14}(?:tu"
+        "|ta reponse))|trompee? de (?:fenetre|conversation|chat)|en (?:moins|plus) de mots",
     ),
 }
+_AGAIN = {
+    "en": words_like(
+        _POLITE["en"] + "(?:(?:say|repeat|explain|rephrase|translate|summari[sz]e|shorten|simplify|rewrite) (?:that|it|this"
+        "|yourself)(?: \\w+){0,4}(?=[.!?, ]*(?:please|slower|but|$))|repeat(?=[.!? ]*$)|(?:make|put|keep|write|turn) (?:it|that|this"
+        "|your \\w+ \\w+)(?: \\w+)? (?:shorter|longer|simpler|clearer|in|into|more|less|brief)\\b|(?:a bit |much )?(?:shorter|longer|simpler"
+        "|slower|louder|again|more detail|more details)(?:,? please)?(?=[.!? ]*$)|(?:go|carry) on(?=[.!? ]*$)|continue(?=[.!? ]*$)"
+        "|(?:start over|try again)(?=[.!? ]*$)|(?:forget|ignore) (?:that|what i|everything|all previous)|(?:let's"
+        "|can we) (?:talk about something else|change the subject|chat)|now in (?:french|german|spanish|english|italian|dutch)|answer (?:in"
+        "|only|with|me in) |talk (?:to you )?later|explain again)",
+    ),
+    "fr": words_like(
+        _POLITE["fr"] + "(?:repete\\S*|repeter(?=[ ?.!]*$)|(?:redis|reformule|dis|explique)(?:-moi|-le|-le-moi)? ?(?:ca|cela|le)?(?: encore)? (?:autrement"
+        "|plus simplement|en plus simple|plus lentement|avec d'autres mots|en d'autres termes|comme si)|(?:redis|reformule|explique|traduis"
+        "|raccourcis|resume|simplifie|corrige)(?:-moi|-nous)? ?(?:-le|-la|ca|cela)(?=[.!?, ]|$)|(?:en |un peu |beaucoup )?(?:plus"
+        "|moins) (?:court|long|simple|vite|lentement|fort|clair|clairement|detaille|simplement|bref|poli)e?s?(?:,? s'il (?:te|vous) plait"
+        "| stp| svp)?(?=[.!? ]*$)|continue[rz]?(?=[.!? ]*$)|recommence[rz]?(?=[.!? ]*$)|(?:oublie|ignore|efface)[rz]? (?:ca|cela|tout|ce que"
+        "|ma)\\b|changeons de sujet|parlons d'autre chose|et maintenant en (?:anglais|allemand|espagnol|breton|italien)"
+        "|reponds(?:-moi)? (?:en|par|plus|juste|seulement)\\b|ne fais pas de)",
+    ),
+}
+_MADE_UP = "poem|haiku|limerick|sonnet|song|rap\\b|joke|riddle|poeme|chanson|blague|devinette|charade|dessin"
 _CREATE = {
     "en": words_like(
-        "(?:write|compose|make up|make|tell|give|sing|invent|draw|create|recite|improvise|think of|come up with|generate)(?: me| us)? (?:an? "
-        "|another |some |one |two |three )(?:[\\w-]+ )?(?:poem|haiku|limerick|sonnet|song|rap|joke|riddle|pun|rhyme|fairy tale|bedtime story"
-        "|short story|nursery rhyme|tongue twister|ode|lullaby|ballad|acrostic|motto|slogan|horoscope|picture|drawing|ascii art|knock-knock"
-        "|story|toast|birthday (?:message|wish|card|greeting)|love letter|pick-up line)s?|(?:sing|dance|whistle)(?: me| for me)?(?=[.!? ]*$)"
-        "|make me (?:laugh|smile)|(?:tell|say) (?:me )?something (?:funny|nice|interesting|else)|(?:a |another )?(?:synonyms?|antonyms?"
-        "|rhymes?|anagrams?|opposites?|plural)(?: word)? (?:for|of|with) |i(?:'m| am) (?:bored|sad|happy|tired|hungry|lonely|lost|back"
-        "|kidding)|flip a coin|roll (?:a|the|two) dice|(?:pick|choose|give me|think of|guess) (?:a|any|me a) (?:random )?number"
-        "|random (?:number|name|password|word|colour|color)|play (?:chess|a game|hangman|tic-tac-toe|twenty questions)|how (?:many"
-        "|much) wood would a woodchuck|meaning of life",
+        _POLITE["en"] + "(?:write|compose|make up|tell|sing|invent|draw|recite|improvise|give|come up with|think of|make|create)(?: me| us)? (?:an? |another "
+        "|some |one |two |three )(?:[\\w-]+ )?(?:poem|haiku|limerick|sonnet|song|rap|joke|riddle|pun|rhyme|fairy tale|bedtime story|story"
+        "|nursery rhyme|tongue twister|ode|lullaby|ballad|acrostic|slogan|horoscope|drawing|knock-knock|birthday (?:message|wish|card"
+        "|greeting)|love letter)s?|(?:sing|dance|whistle)(?: me| for me)?(?=[.!? ]*$)|make me (?:laugh|smile)|(?:tell"
+        "|say) (?:me )?something(?: (?:funny|nice|interesting|else))?(?=[.!? ]*$)|(?:find |make |give me |tell me |what(?:'s| is) )?(?:an? "
+        "|another |the |some |two |three |five )?(?:(?:synonyms?|antonyms?|anagrams?|rhymes?)(?: word)? (?:for|of|with) |word that rhymes)|flip a coin"
+        "|roll (?:a|the|two) dice|(?:pick|choose|give me|think of|guess) (?:a|any) (?:random )?number|i(?:'m| am) (?:bored|sad|happy|tired"
+        "|hungry|lonely|back|kidding|off)(?=[.!?, ]|$)|play (?:chess|a game|hangman)|(?:what(?:'s| is) the )?meaning of life",
     ),
     "fr": words_like(
-        "(?:ecri[st]|ecrivez|compose|invente|raconte|dis|fais|chante|dessine|cree|recite|improvise|imagine)[rz]?(?:-moi|-nous)? (?:un |une "
-        "|des |quelques |deux |trois )(?:\\w+ )?(?:poeme|haiku|sonnet|chanson|rap|blague|devinette|charade|jeu de mots|comptine|conte"
-        "|histoire drole|histoire|fable|limerick|virelangue|ode|berceuse|acrostiche|slogan|horoscope|dessin|calembour|rime|alexandrin"
-        "|quatrain|declaration d'amour|carte d'anniversaire|mot d'anniversaire)s?|dessine(?:-moi)?|chante(?:-moi)?(?=[.!? ]|$)|(?:fais|fait"
-        "|faire)(?:-moi)? rire|(?:invente|improvise|imagine)(?:-moi|-nous)? (?:un |une |des |trois )|(?:synonyme|antonyme|contraire|anagramme"
-        "|pluriel|feminin|rime)s? (?:de|du|d'|a|avec)|je m'ennuie|je (?:suis|me sens) (?:triste|fatiguee?|content|contente|seule?)"
-        "|quel temps fait-il|il fait (?:beau|chaud|froid)|(?:lance|tire) (?:un de|les des|une piece|a pile ou face)|(?:choisis|donne-moi"
-        "|pense a|devine|tire) (?:un (?:nombre|chiffre)|une (?:carte|couleur))|joue(?:r|ons)? (?:avec moi|aux echecs|au pendu|au morpion|a)"
-        "|sens de la vie|pile ou face",
+        _POLITE["fr"] + "(?:ecri[st]|ecrivez|compose|invente|raconte|dis|fais|chante|dessine|cree|recite|improvise|imagine|connais-tu|tu connais)[rz]?(?:-moi"
+        "|-nous)? (?:un |une |des |quelques |deux |trois )(?:\\w+ )?(?:poeme|haiku|sonnet|chanson|rap|blague|devinette|charade|jeu de mots"
+        "|comptine|conte|histoire|fable|virelangue|ode|berceuse|acrostiche|slogan|horoscope|dessin|calembour|rime|alexandrin|quatrain"
+        "|declaration d'amour)s?|(?:dessine|chante)(?:-moi|-nous)|chante(?=[.!? ]*$)|(?:invente|improvise|imagine)(?:-moi|-nous)? (?:un |une "
+        "|des )|(?:fais-moi|me faire|faire) rire|(?:donne(?:-moi)? |trouve(?:-moi)? |quel est )?(?:un |le |une |l')?(?:synonyme|antonyme|anagramme"
+        "|rime)s? (?:de|du|d'|a|avec)\\b|je m'ennuie|je (?:suis|me sens) (?:triste|fatiguee?|contente?|seule?)(?=[.!?, ]|$)"
+        "|quel temps fait-il(?: chez toi| dehors| aujourd'hui)?(?=[.!? ]*$)|(?:choisis|donne-moi|pense a|devine) (?:un (?:nombre|chiffre)"
+        "|une (?:carte|couleur))|joue(?:r|ons)? (?:avec moi|aux echecs|au pendu)|pile ou face|compte(?:-moi)? jusqu'a",
     ),
 }
 _REWRITE = {
     "en": re.compile(
-        r"(?:(?:please|now|then|so|hi|hello|ok|can you|could you|would you|will you|i want you to|i need you to|i'd like you to"
-        r"|help me(?: to)?|kindly|just)[ ,]{1,3}){0,6}(?:(?P<sure>translate|rephrase|reword|rewrite|paraphrase|proofread|shorten|summari[sz]e"
+        _POLITE["en"] + r"(?:(?P<sure>translate|rephrase|reword|rewrite|paraphrase|proofread|shorten|summari[sz]e"
         r"|simplify|condense|spell-?check)"
         r"|correct|expand|turn|convert|put|change|fix|polish|edit|transform|alphabeti[sz]e|sort|reverse|spell|conjugate|format|punctuate"
         r"|continue|complete|finish|improve|make|tidy up|count|classify)(?!\w)"
     ),
     "fr": re.compile(
-        r"(?:(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|tu peux|veux-tu|bonjour|s'il (?:te|vous) plait|svp|stp|maintenant|ensuite|puis"
-        r"|alors|aide-moi a|merci de|il faut|je veux que tu|me|le|la)[ ,]{1,3}){0,6}(?:(?P<sure>tradui[st]\w*|traduire|reformule\w*|reecri\w*"
+        _POLITE["fr"] + r"(?:(?P<sure>tradui[st]\w*|traduire|reformule\w*|reecri\w*"
         r"|paraphrase\w*|corrige\w*|raccourci\w*|resume\w*|simplifie\w*|abrege\w*|condense\w*|conjugue\w*)"
         r"|developpe\w*|transforme\w*|mets|mettez|mettre|change\w*|convertis|ameliore\w*|relis|ordonne|trie|range|inverse|epelle\w*|remplace"
         r"|ponctue|complete\w*|continue|termine|allonge|classe|compte|remets|ecri[st])(?!\w)"
@@ -193,12 +204,14 @@ _TEXT_BEHIND = re.compile(r" ?:\s?\S| ?[«“\"]")
 _NEAR = 60
 _SAID_ABROAD = {
     "en": words_like(
-        "(?:how (?:do|would|can) (?:you|i|we|one) say|what is|what's|translate|how to say) .{2,60} (?:in|into|to) (?:english|french|german"
+        "(?:how (?:do|would|can) (?:you|i|we|one) say|what is|what's|translate|how to say) (?!the |our |this |that |all |my ).{2,60} (?:in"
+        "|into|to) (?:english|french|german"
         "|spanish|italian|dutch|portuguese|japanese|chinese|breton|latin|russian|arabic|polish|swedish|greek|welsh)|how (?:do you|is"
         "|do i) (?:spell|spelled|pronounce|pronounced)"
     ),
     "fr": words_like(
-        "(?:comment (?:dit-on|on dit|dire|dirais-tu|se dit|tu dis|traduire|traduit-on)|tradui\\w+|que se dit) .{2,60} (?:en|vers l'"
+        "(?:comment (?:dit-on|on dit|dire|dirais-tu|se dit|tu dis|traduire|traduit-on)|tradui\\w+|que se dit) (?!le |la |les |notre |nos |ce "
+        "|cette |l').{2,60} (?:en|vers l'"
         "|vers le) ?(?:anglais|francais|allemand|espagnol|italien|neerlandais|portugais|japonais|chinois|breton|latin|russe|arabe|polonais"
         "|suedois|grec|occitan|basque|corse)|comment (?:ecrit-on|s'ecrit|on ecrit|se prononce|epelle-t-on|ca s'ecrit)"
     ),
@@ -212,7 +225,7 @@ def talk_in(wording: Wording, names: int) -> list[Sign]:
         wording: the question.
         names: how many names stand in it, greetings and the like left out: what names something is not about the assistant only.
     """
-    found = [*_texts(wording), *_creations(wording)]
+    found = [*_texts(wording), *_creations(wording, names)]
     if not found and not names:
         found = [*_courtesies(wording), *_about_the_assistant(wording)]
     return found
@@ -233,9 +246,13 @@ def _texts(wording: Wording) -> Iterator[Sign]:
         yield Sign(wording.written[:behind], "is to be done with a text that the question brings along")
 
 
-def _creations(wording: Wording) -> Iterator[Sign]:
-    if created := wording.find(_CREATE):
-        yield wording.sign(created, "asks for something to be made up")
+def _creations(wording: Wording, names: int) -> Iterator[Sign]:
+    """A poem, a joke, a game; with a name in it only what is surely made up."""
+    for start in beginnings_of(wording):
+        created = wording.begins(_CREATE, start)
+        if created and (not names or re.search(_MADE_UP, created.group())):
+            yield wording.sign(created, "asks for something to be made up")
+            return
     if abroad := wording.find(_SAID_ABROAD):
         yield wording.sign(abroad, "asks for words of a language")
 
@@ -253,5 +270,8 @@ def _courtesies(wording: Wording) -> Iterator[Sign]:
 def _about_the_assistant(wording: Wording) -> Iterator[Sign]:
     if about := wording.find(_ASSISTANT):
         yield wording.sign(about, "is about the assistant")
-    elif said := wording.find(_ABOUT_THE_TALK):
-        yield wording.sign(said, "is about what was said before")
+        return
+    said = wording.find(_SAID_BEFORE)
+    again = next((match for start in beginnings_of(wording) if (match := wording.begins(_AGAIN, start))), None)
+    if found := said or again:
+        yield wording.sign(found, "is about what was said before")

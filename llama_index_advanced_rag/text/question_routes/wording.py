@@ -10,7 +10,8 @@ from llama_index_advanced_rag.text.languages import AUTO, NONE, detect_language,
 RULED = ("en", "fr")
 """The languages that have rules."""
 
-_LONGEST, _READ_OF_EACH_END = 4000, 1000
+_LONGEST, _READ_OF_EACH_END, _LONGEST_SIGN = 4000, 1000, 60
+_FOREIGN = re.compile(r"(?<!\w)[a-zà-þ]*[äößñãõåøłşğıčžřąęěőðþ]")  # in a word that is no name: neither English nor French
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ′`´", "'") | dict.fromkeys("‐‑", "-"))
 
 Patterns = Mapping[str, re.Pattern[str]]
@@ -67,7 +68,8 @@ class Wording(NamedTuple):
 
     def sign(self, match: re.Match[str], meaning: str) -> Sign:
         """What matched, as it was written."""
-        return Sign(self.written[match.start() : match.end()].strip(" ,;:.?!"), meaning)
+        text = self.written[match.start() : match.end()].strip(" ,;:.?!")
+        return Sign(text if len(text) <= _LONGEST_SIGN else f"{text[:_LONGEST_SIGN]}…", meaning)
 
 
 def read_wording(question: str, language: str = AUTO) -> Wording:
@@ -87,7 +89,7 @@ def read_wording(question: str, language: str = AUTO) -> Wording:
 def _ruled_languages(text: str, language: str) -> tuple[str, ...]:
     found = detect_language(text) if language == AUTO else language
     if found is None or found == NONE:
-        return RULED
+        return () if _FOREIGN.search(text) else RULED
     return (found,) if found in RULED else ()
 
 
