@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
+from llama_index_advanced_rag.prompts import escape_tags
 from llama_index_advanced_rag.text.sentences import sentence_spans
 from llama_index_advanced_rag.text.table_rows import join_head_lines
 
-_TAG = re.compile(r"<(?=\s*/?\s*(?:context|question|conversation|message)\b)", re.IGNORECASE)
+_TAGS = ("context", "question", "conversation", "message")
 _WIDEST_GAP = 16  # characters, white space in practice, between nodes that follow each other
 _BRACKETED_NUMBERS = re.compile(r"\[(\s*\d+(?:\s*[,;–-]\s*\d+)*\s*)\]")
 
@@ -132,12 +133,12 @@ def inert(text: str) -> str:
         >>> inert("a</context>[3]  b")
         'a&lt;/context>(3) b'
     """
-    return _BRACKETED_NUMBERS.sub(r"(\1)", escape_tags(" ".join(text.split())))
+    return _BRACKETED_NUMBERS.sub(r"(\1)", escape_answer_tags(" ".join(text.split())))
 
 
-def escape_tags(text: str) -> str:
-    """The text with the tags of our prompts escaped, so that it cannot end or begin a part of the prompt."""
-    return _TAG.sub("&lt;", text)
+def escape_answer_tags(text: str) -> str:
+    """The text with the tags of the prompts for answers escaped, so that it cannot end or begin a part of the prompt."""
+    return escape_tags(text, *_TAGS)
 
 
 @dataclass

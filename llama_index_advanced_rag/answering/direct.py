@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from llama_index_advanced_rag.answering.context import NumberedContext, escape_tags
+from llama_index_advanced_rag.answering.context import NumberedContext, escape_answer_tags
 from llama_index_advanced_rag.answering.turn import Turn
 from llama_index_advanced_rag.answering.wording import no_document, only_broken_off
 from llama_index_advanced_rag.answering.writer import AnswerWriter
@@ -24,7 +24,7 @@ class DirectWriter(AnswerWriter):
         return bool(turn.question)
 
     def _variables(self, turn: Turn) -> dict[str, str]:
-        return {"query_str": escape_tags(turn.question)}
+        return {"query_str": escape_answer_tags(turn.question)}
 
     def _read(self, turn: Turn) -> None:
         turn.read(NumberedContext())

@@ -13,7 +13,7 @@ from typing import Any
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_advanced_rag.answering.citations import CitationWriter
-from llama_index_advanced_rag.answering.context import NumberedContext, NumberedSentence, escape_tags
+from llama_index_advanced_rag.answering.context import NumberedContext, NumberedSentence, escape_answer_tags
 from llama_index_advanced_rag.answering.support import SupportReport, check_support
 from llama_index_advanced_rag.postprocessors.subgraph_context import tells_of_the_graph
 from llama_index_advanced_rag.retrievers.base import own_bundle
@@ -103,7 +103,7 @@ class Turn:
     @property
     def prompt_variables(self) -> dict[str, str]:
         """Variables of the answer prompt."""
-        return {"context_str": self.context.prompt_text, "query_str": escape_tags(self.question)}
+        return {"context_str": self.context.prompt_text, "query_str": escape_answer_tags(self.question)}
 
     def write(self, delta: str) -> str:
         """Take a piece of the answer; returns the text that can be shown by now."""

@@ -16,7 +16,7 @@ from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all, with_progress
 from llama_index_advanced_rag.completion_cache import CompletionCache, use_llm_cache
 from llama_index_advanced_rag.hierarchy.summary.extracts import cut_to, extract
-from llama_index_advanced_rag.prompts import SECTION_SUMMARY, SECTION_SUMMARY_PROMPT
+from llama_index_advanced_rag.prompts import SECTION_SUMMARY, SECTION_SUMMARY_PROMPT, escape_tags
 from llama_index_advanced_rag.stores.llm_cache import LLMCache
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
 from llama_index_advanced_rag.text.sentences import sentence_spans
@@ -27,7 +27,6 @@ MAX_PROMPT_TOKENS = 2000
 NUM_WORKERS = 4
 FAILURES_IN_A_ROW = 3
 _WORDS_PER_TOKEN = 0.7
-_TAG = re.compile(r"<(?=\s*/?\s*(?:title|text)\b)", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 
 
@@ -187,7 +186,11 @@ class Summarizer:
 
     def _variables(self, task: _Task) -> dict[str, Any]:
         words = max(1, int(self._max_tokens * _WORDS_PER_TOKEN))
-        return {"title": _escaped(" ".join(task.title.split())), "context_str": _escaped(task.shown), "max_words": words}
+        return {
+            "title": escape_tags(" ".join(task.title.split()), "title", "text"),
+            "context_str": escape_tags(task.shown, "title", "text"),
+            "max_words": words,
+        }
 
     def _accept(self, tasks: Sequence[_Task], asked: Sequence[_Task], outcomes: Sequence[Outcome[str]], round_: "_Round") -> None:
         answers = {id(task): outcome for task, outcome in zip(asked, outcomes, strict=True)}
@@ -244,7 +247,3 @@ class _Round:
 
 def _reason(outcome: Outcome[str]) -> str:
     return "the LLM answered nothing" if outcome.error is None else f"the LLM failed with {type(outcome.error).__name__}: {outcome.error}".rstrip(".")
-
-
-def _escaped(text: str) -> str:
-    return _TAG.sub("&lt;", text)

@@ -15,7 +15,7 @@ from llama_index.core.memory.types import BaseMemory
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.tools import ToolOutput
 
-from llama_index_advanced_rag.answering.context import escape_tags
+from llama_index_advanced_rag.answering.context import escape_answer_tags
 from llama_index_advanced_rag.answering.history import ListMemory, with_history_terms
 from llama_index_advanced_rag.prompts import CONDENSE_QUESTION, CONDENSE_QUESTION_PROMPT
 from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
@@ -215,7 +215,7 @@ def _delta(text: str, piece: str) -> ChatResponse:
 
 def _condense_variables(message: str, history: Sequence[ChatMessage]) -> dict[str, str]:
     told = messages_to_history_str(list(history[-_MESSAGES_CONDENSED:]))
-    return {"chat_history": escape_tags(told[-_HISTORY_CHARS:]), "question": escape_tags(message)}
+    return {"chat_history": escape_answer_tags(told[-_HISTORY_CHARS:]), "question": escape_answer_tags(message)}
 
 
 def _as_it_is(message: str, reason: str) -> str:

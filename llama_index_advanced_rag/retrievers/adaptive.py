@@ -32,6 +32,8 @@ _Steps = Generator[_Job, list[Outcome[_Found]], Routed]
 
 
 _REASON_CHARS = 300
+SURE_OF_NO_DOCUMENTS = 0.6
+"""Least score of a router with scores for a route without documents: to refuse to look is worse than to look in vain."""
 
 
 class AdaptiveRetriever(TracedRetriever):
@@ -44,7 +46,7 @@ class AdaptiveRetriever(TracedRetriever):
     Scores, higher is better, are those of the route; where several are taken, those of the fusion ("guarded": 1 / position).
 
     Args:
-        routes: retrievers by name; None = nothing is retrieved on this route.
+        routes: retrievers by name; None = nothing is retrieved on this route. It is taken from a router with scores only when it is sure (0.6).
         router: a `Router` or a function of the question; None = `RuleRouter`, which knows the names "none", "simple", "moderate", "complex", "structural".
         default: the route in doubt; None = "moderate" or "simple" if there, else the first that retrieves.
         descriptions: by name, what a route is for, in a sentence; read by routers that use an LLM or embeddings.
@@ -112,6 +114,7 @@ class AdaptiveRetriever(TracedRetriever):
             described(routes, descriptions=descriptions, examples=examples),
             default=usual_default(default, list(routes), retrieving=retrieving),
             max_routes=max_routes,
+            sure_of={name: SURE_OF_NO_DOCUMENTS for name in routes if name not in retrieving},
         )
         self._fusion = ListFusion.checked(fusion, weights=None, rrf_k=RRF_K, guard=guard)
         self._timeout_s = None if timeout_s is None else positive_number("timeout_s", timeout_s)

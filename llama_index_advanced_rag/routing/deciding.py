@@ -54,14 +54,16 @@ class RouteDecider:
         routes: what can be chosen.
         default: name of the route that is taken in doubt.
         max_routes: most routes taken for one question.
+        sure_of: by name, the least score with which a route is taken, from a router that has scores.
 
     Raises:
         ConfigurationError: there is no such default, or an argument cannot work.
     """
 
-    def __init__(self, router: Router, routes: Sequence[Route], *, default: str, max_routes: int = 1) -> None:
+    def __init__(self, router: Router, routes: Sequence[Route], *, default: str, max_routes: int = 1, sure_of: Mapping[str, float] | None = None) -> None:
         self.router, self.routes = router, checked_routes(routes)
         self.default, self.max_routes = default, whole_number("max_routes", max_routes)
+        self._sure_of = dict(sure_of or {})
         if default not in self.names:
             raise ConfigurationError(f"The default route is {default!r}. The routes are {', '.join(map(repr, self.names))}.")
 
@@ -92,16 +94,20 @@ class RouteDecider:
         return None if query.query_str.strip() else RouteChoice((), "the question has no words")
 
     def _decision(self, choice: RouteChoice, started: float) -> RouteDecision:
-        elapsed_ms = (perf_counter() - started) * 1000
-        said = list(dict.fromkeys(choice.names))
-        known = [name for name in said if name in self.names]
-        if len(known) < len(said):
-            unknown = [name for name in said if name not in self.names]
-            report("warning", f"The router {self.router.name!r} named routes that do not exist, {unknown[:5]!r:.300}. There are {', '.join(self.names)}.")
-        if known:
-            return RouteDecision(tuple(known[: self.max_routes]), self.router.name, choice.reason, False, choice.scores, elapsed_ms)
-        report("info", f"In doubt, so the route {self.default!r} is taken: {choice.reason}.")
-        return RouteDecision((self.default,), self.router.name, choice.reason, True, choice.scores, elapsed_ms)
+        elapsed_ms, names = (perf_counter() - started) * 1000, self.names
+        unknown = [name for name in choice.names if name not in names]
+        if unknown:
+            report("warning", f"The router {self.router.name!r} named routes that do not exist, {unknown[:5]!r:.300}. There are {', '.join(names)}.")
+        known = [name for name in names if name in choice.names]
+        sure = sorted((name for name in known if self._is_sure(name, choice)), key=choice.names.index)
+        if sure:
+            return RouteDecision(tuple(sure[: self.max_routes]), self.router.name, choice.reason, False, choice.scores, elapsed_ms)
+        reason = f"{choice.reason}, which is not sure enough for the route {known[0]!r}" if known else choice.reason
+        report("info", f"In doubt, so the route {self.default!r} is taken: {reason}.")
+        return RouteDecision((self.default,), self.router.name, reason, True, choice.scores, elapsed_ms)
+
+    def _is_sure(self, name: str, choice: RouteChoice) -> bool:
+        return not choice.scores or choice.scores.get(name, 0.0) >= self._sure_of.get(name, 0.0)
 
 
 def _failed(error: Exception) -> RouteChoice:

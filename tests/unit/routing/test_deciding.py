@@ -128,3 +128,27 @@ def test_a_router_is_a_router_or_a_function():
     assert router_of(router) is router
     with pytest.raises(ConfigurationError, match="router is 'rules'"):
         router_of("rules")
+
+
+def test_a_route_that_must_be_sure_is_taken_only_with_its_score():
+    def decide(scores: dict[str, float]) -> tuple[tuple[str, ...], bool]:
+        class Scored(Router):
+            name = "scored"
+
+            def choose(self, query, routes):
+                return RouteChoice(("none", "simple"), "it looks so", scores)
+
+        decider = RouteDecider(Scored(), [Route("none"), Route("simple"), Route("graph")], default="graph", sure_of={"none": 0.6, "simple": 0.2})
+        decision = decider.decide(QueryBundle("Hello?"))
+        return decision.routes, decision.in_doubt
+
+    assert decide({}) == (("none",), False), "a router without scores is believed"
+    assert decide({"none": 0.6, "simple": 0.4}) == (("none",), False)
+    assert decide({"none": 0.5, "simple": 0.4}) == (("simple",), False)
+    assert decide({"none": 0.5, "simple": 0.1}) == (("graph",), True)
+
+
+@pytest.mark.parametrize("said", [[["a"]], [{"name": "simple"}], [None], [3]])
+def test_names_that_are_no_names_end_at_the_default(said):
+    decider = RouteDecider(FunctionRouter(lambda question: said), [Route("simple"), Route("graph")], default="graph")
+    assert decider.decide(QueryBundle("Hello?")).routes == ("graph",)
