@@ -30,7 +30,8 @@ _CLAUSE = {
         rf"{_ANY['en']}(?: (?!who|that|which|where)\w+){{0,2}}?,? (?:who|whom|whose|where|(?:in|for|under|on|at|by|from|to|with|of|about"
         rf"|through|beside|near|behind|along|within|over|after|before) (?:which|whom|whose))\b",
         rf"(?:the|an?|that|those|our) (?:[\w-]+ ){{0,2}}?{_ANY['en']} (?:that|which) \w+",
-        rf"{_ANY['en']} behind|whoever|(?:the|that) one (?:who|that)|(?:the|a) (?!place\b|case\b|cases\b|way\b|time\b|point\b|reason\b|day\b"
+        rf"{_ANY['en']} behind|(?<=\bof the )\w+ who|whoever|(?:the|that) one (?:who|that)|(?:the|a) (?!place\b|case\b|cases\b|way\b|time\b"
+        rf"|point\b|reason\b|day\b"
         rf"|moment\b|section\b|chapter\b|page\b)[\w-]+ (?:where|whose)",
         rf"{_ANY['en']} (?:{_DONE_EN}) (?:in|by|for|of|at|as|on|to|from|with|the)\b",
     ),
@@ -41,7 +42,8 @@ _CLAUSE = {
         r"(?:celui|celle|ceux|celles) (?:qui|que|dont)|(?:(?<=\bl')|(?<=\ble )|(?<=\bla )|(?<=\bdu )|(?<=\bau )|(?<=\bun )"
         r"|(?<=\bune ))(?!moment\b|jour\b|cas\b|temps\b|fois\b|instant\b|mesure\b|facon\b|maniere\b|chapitre\b|section\b|page\b|endroit\b"
         r"|annee\b)\w+ (?:où|dont)",
-        rf"{_ANY['fr']} (?:\w+ )?(?:{_DONE_FR})e?s? (?:par|a|en|dans|pour|de|du|des|d'|sur)",
+        r"(?:(?<=\bdu )|(?<=\bde la )|(?<=\bde l'))\w+ qui",
+        rf"{_ANY['fr']} (?:(?!sont\b|est\b|a\b|ont\b|etai|fut\b|furent\b|ete\b)\w+ )?(?:{_DONE_FR})e?s? (?:par|a|en|dans|pour|de|du|des|d'|sur)",
     ),
 }
 _ASKED = {

@@ -13,7 +13,7 @@ _MEASURE = {
         "|receivables|payables)",
         "(?:operating|free|net|financing|investing) cash flows?|cash (?:and cash equivalents|flows?|position|balance|on hand|reserves?)|cash",
         "(?:operating|administrative|marketing|r&d|research and development|capital|total|interest|tax|staff|personnel|school|advertising"
-        "|selling|public)* ?(?:expenses|expenditures?|spending|costs|capex|outlays?)",
+        "|selling|public)* ?(?:expenses?|expenditures?|spending|costs|capex|outlays?)",
         "earnings per share|dividends?(?: paid)?(?: per share)?|depreciation|amorti[sz]ation|impairments?|provisions?|share repurchases"
         "|market share|balance sheet total",
         "(?:unemployment|employment|birth|death|growth|inflation|interest|occupancy|vacancy|churn|literacy|crime) rate|[\\w-]+ numbers"
@@ -25,7 +25,7 @@ _MEASURE = {
         "(?:resultat|benefice|perte|marge)s? ?(?:net(?:te)?s?|brute?s?|d'exploitation|operationnel(?:le)?s?|courante?s?|avant impots?)?|ebe|ebitda|rex",
         "(?:total (?:du |de l')?)?(?:bilan|actif|passif)|capitaux propres|fonds propres|dettes?(?: nettes?| financieres?)?|endettement"
         "|tresorerie|stocks?|creances|immobilisations|encours",
-        "taux (?:de|d')|(?:depenses?|charges?|frais|couts?)|investissements?|masse salariale|effectifs?|excedent|deficit|epargne brute"
+        "taux (?:de|d')|(?:depenses?|charges?|frais|couts?)|investissements?|emprunts?|masse salariale|effectifs?|excedent|deficit|epargne brute"
         "|subventions?|dotations?|dividendes?|amortissements|carnet de commandes|taux d'endettement|autofinancement|cash[- ]flow",
     ),
 }
@@ -43,7 +43,7 @@ _OUTRIGHT = {
 }
 _COUNTED = {
     "en": words_like(
-        "how (?:many|much)|(?:total )?(?:number|amount|volume|value)s? of|(?:what|which) (?:share|proportion|percentage|part|fraction)"
+        "how (?:many|much|large|high|low|big)|(?:total )?(?:number|amount|volume|value)s? of|(?:what|which) (?:share|proportion|percentage|part|fraction)"
         "|(?:share|proportion|percentage) of",
         "what (?:did|does|has) .{2,50} (?:spend|spent|earn|earned|pay|paid|invest|make|made|sell|sold|owe|lose)|by how much|figures? for"
         "|statistics|total|tally|attendance|population|turnout|output|average",
@@ -128,7 +128,7 @@ def figures_in(wording: Wording, names: int) -> list[Sign]:
     if when is None:
         return []
     measure, counted = wording.find(_MEASURE), wording.find(_COUNTED)
-    if measure and (period or counted):
+    if measure and (period or counted or names):
         return [wording.sign(measure, _MEANING)]
     if counted and wording.find(_REPORTED):
         return [wording.sign(counted, _MEANING), wording.sign(when, "is the period of a report")]

@@ -27,7 +27,10 @@ _COMPARED = {
         "(?:of|between|among) .{2,60} and .{2,40}, (?:who|which|what)",
         f"{_COMPARATIVE}(?: \\w+){{0,3}} than (?!\\d|one|two|three|four|five|six|ten|usual|expected|normal|an? |that|once|half|twice|half"
         f"|allowed|needed|planned|before)",
-        "as \\w+ as the",
+        "as \\w+ as the|pros and cons of (?:the|these) (?:two|three|four)|changed? between .{2,60} and|and (?:that|those|the ones?) (?:of"
+        "|from|in|for|at)|from (?:that|those|the ones?) (?:of|from|in|for|at)|(?:in|at|by|for) at least (?:two|three)|which (?:lease|contract"
+        "|offer|plan|model|site|supplier|product|policy|insurer|device|drug|medicine|laptop) (?:is|has|offers|costs|gives) (?:the )?(?:more"
+        "|less|most|least|best|worst|\\w+est\\b|\\w+er\\b)",
         "(?:agree|overlap|conflict|clash)(?= (?:on|about|with|over)\\b|[ ?.]*$)",
         "(?:the|these|those|both|all|our)(?: \\w+)? (?:two|three|four|five) (?!(?:first|last|next|days|weeks|months|years|hours|times"
         "|minutes))(?:\\w+ )?\\w+s\\b(?=.{0,80}(?:differ|same|agree|common|each|change|both|share|compare|say|treat|which|who|overlap"
@@ -46,7 +49,10 @@ _COMPARED = {
         "|maniere|facon|delai|duree|montant)",
         "(?:les|des|ces|nos|aux|entre) (?:deux|trois|quatre|cinq) (?!premier|premiere|dernier|derniere|prochain|jour|mois|semaine|an|annee"
         "|heure|minute|fois|roues)\\w+",
-        "(?:ces|tous les|toutes les) (?:deux|trois|quatre)|tous (?:les )?deux|toutes (?:les )?deux",
+        "avantages et (?:les )?inconvenients (?:des|de ces) (?:deux|trois|quatre)|change .{0,30}entre .{2,60} et|et (?:a |de )?(?:celui|celle"
+        "|ceux|celles) (?:de|du|des|d')|dans au moins (?:deux|trois)|quel(?:le)? (?:bail|contrat|offre|forfait|modele|site|fournisseur"
+        "|produit|assureur|appareil|medicament|ordinateur) (?:est|a|offre|coute|donne) (?:le |la )?(?:plus|moins|mieux|meilleure?)|(?:ces"
+        "|tous les|toutes les) (?:deux|trois|quatre)|tous (?:les )?deux|toutes (?:les )?deux",
         "(?:lequel|laquelle|lesquels|lesquelles) (?:de |du |des |d'entre |d')|(?:lequel|laquelle|lesquels|lesquelles)(?= (?:est|a|ont|sont"
         "|etait|fut|vaut|convient|dure|coute)\\b.{2,80} ou )",
         "(?<!ne )(?<!n')(?:plus|moins|aussi|autant|davantage|mieux)(?: (?:d'|de )?\\w+){0,4} (?:que |qu')(?!\\d|prevu|d'habitude|necessaire"

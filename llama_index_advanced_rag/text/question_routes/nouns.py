@@ -36,7 +36,8 @@ RELATIVE = {
     "en": either("""
         mother father brother sister wife wives husband son daughter spouse partner parent child children grandfather grandmother uncle aunt
         cousin widow(?:er)?
-        nephew niece fiance stepfather stepmother half-brother mentor teacher tutor pupil student rival colleague friend assistant
+        nephew niece fiance brother-in-law sister-in-law father-in-law mother-in-law son-in-law daughter-in-law stepfather stepmother
+        half-brother mentor teacher tutor pupil student rival colleague friend assistant
         author writer director composer painter architect founder co-founder cofounder publisher editor translator producer screenwriter
         singer performer
         inventor creator designer illustrator librettist conductor lyricist songwriter artist sculptor photographer narrator biographer presenter host
@@ -51,7 +52,8 @@ RELATIVE = {
     "fr": either("""
         mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-pere grand-mere oncle
         tante cousin cousine
-        neveu niece beau-pere belle-mere demi-frere mentor professeur eleve rival rivale collegue ami amie assistant assistante parrain marraine
+        neveu niece beau-pere belle-mere beau-frere belle-sœur belle-soeur gendre bru beau-fils belle-fille demi-frere mentor professeur eleve
+        rival rivale collegue ami amie assistant assistante parrain marraine
         auteur autrice ecrivain realisateur realisatrice compositeur compositrice peintre architecte fondateur fondatrice cofondateur
         cofondatrice editeur
         editrice traducteur traductrice producteur productrice scenariste interprete inventeur inventrice createur creatrice dessinateur illustrateur

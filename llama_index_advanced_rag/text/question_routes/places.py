@@ -27,8 +27,7 @@ _WEAK = {
 }
 _NUMBERED = {
     "en": either(
-        "page p\\. part table figure fig\\. exhibit slide box rule item volume act scene canto title verse chart diagram plate step_by_step "
-        "art\\. sec\\. note recital question_no"
+        "page p\\. part table figure fig\\. exhibit slide box rule item volume act scene canto title verse chart diagram plate art\\. sec\\. note recital"
     ),
     "fr": either(
         "page p\\. partie tableau(?:x)? figure fig\\. schema graphique diapositive encadre point tome livre volume acte scene chant titre "
@@ -184,24 +183,29 @@ def _is_in_document(wording: Wording, match: re.Match[str]) -> bool:
     if owned is None and wording.begins(_TELLS, match.end()):
         return True
     if owned is None:
-        return match.groupdict().get("weak") is None or _is_sure_alone(match)
+        return match.groupdict().get("weak") is None or _is_sure_alone(wording, match)
     start = owned.start("owner")
     if wording.written[start].isupper() or wording.written[start] in '«"“':
         return True
     return wording.begins(_DOCUMENT, start) is not None
 
 
-def _is_sure_alone(match: re.Match[str]) -> bool:
-    return re.search(r"page|stanza|verse|passage|strophe|slide|diapo|sentence|phrase|heading|rubrique|tome|schema|diagram", match.group("weak")) is not None
+def _is_sure_alone(wording: Wording, match: re.Match[str]) -> bool:
+    return re.search(
+        r"page|stanza|verse|passage|strophe|slide|diapo|sentence|phrase|heading|rubrique|tome|schema|diagram", match.group("weak")
+    ) is not None or (_WITHIN.search(wording.plain, max(0, match.start() - 5), match.start()) is not None and _OF_WORKS.match(match.group("weak")) is not None)
 
 
-_LABEL_AND_NUMBER = re.compile(r"(?<!\w)(?P<label>[^\W\d_]{3,13})\.? (?:\d{1,4}(?:\.\d{1,3}){0,5}|[ivxl]{1,5})(?!\w)")
+_WITHIN = re.compile(r"(?<!\w)(?:in|on|at|from|dans|a|sous|sur) \Z")
+_OF_WORKS = re.compile(r"act|scene|volume|verse|canto|line|ligne|livre|tome|vers|acte|encadre|figure|diagram|chart|heading|titre")
+_LABEL_AND_NUMBER = re.compile(r"(?<!\w)(?P<label>[^\W\d_]{3,13})\.? (?:\d{1,4}(?:\.\d{1,3}){0,5}|[ivxlIVXL]{1,5})(?!\w)")
 _PARAGRAPH_MARK = re.compile(r"§{1,2} ?\d[\d.]{0,12}")
 
 
 def _labelled(wording: Wording) -> Iterator[Sign]:
     """What is numbered as headings are in any language that the outlines know: Kapitel 3, § 12."""
     yield from (wording.sign(match, _MEANING) for match in _PARAGRAPH_MARK.finditer(wording.plain))
-    for match in _LABEL_AND_NUMBER.finditer(wording.written.lower()):
-        if match.group("label") in KIND_OF_WORD and match.group("label") not in ("book", "note", "nota", "item", "part"):
+    for match in _LABEL_AND_NUMBER.finditer(wording.written):
+        label = match.group("label").lower()
+        if label in KIND_OF_WORD and label not in ("book", "note", "nota", "item", "part"):
             yield Sign(match.group(), _MEANING)

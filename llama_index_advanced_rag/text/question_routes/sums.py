@@ -52,11 +52,12 @@ _WORDED = {
         rf"|(?:factorial|logarithm|log|sine|cosine|square|cube) of {_FIGURE}{_BARE_END}|\d+ factorial",
         rf"\A(?:please |can you |now )*(?:(?:add|subtract|multiply|divide) (?:up |together )?{_FIGURE}(?:%| percent)? ?(?:,|and|to|by|from|\+"
         rf"|vat|tax)|round \d+\.\d+)|is \d+ (?:a )?(?:prime|even|odd|divisible)",
-        rf"\A(?:please |so |hi |hello )*(?:what time|what day|which day|what(?:'s| is) (?:the (?:date|time|day)|today's date)"
+        rf"\A(?:please |so |hi |hello )*(?:what time|what day|what year|which day|what(?:'s| is) (?:the (?:date|time|day)|today's date)"
         rf"|what date) ?(?:is it|is today|today)?(?: now| today| tomorrow| right now)?{_BARE_END}|how many (?:days|weeks|hours"
         rf"|months) (?:are (?:there )?)?(?:left )?(?:until|till|to) (?:christmas|new year|easter|(?:next |my )?(?:year|summer|birthday))"
         rf"|how many (?:days|weeks|months) (?:are there )?between \d+ \w+ and \d+ \w+{_BARE_END}",
-        rf"\A(?:please |can you )*(?:split|divide|share) (?:\$|€|£)?{_FIGURE} .{{0,30}}(?:between|among|by|equally)|\A(?:what (?:date"
+        rf"\A(?:please |can you )*(?:split|divide|share) (?:a bill of |the bill of )?(?:\$|€|£)?{_FIGURE} .{{0,30}}(?:between|among|by|equally)"
+        rf"|\A(?:what (?:date"
         rf"|day) is )?\d+ (?:days|weeks|months|hours|minutes) (?:from|after|before) (?:now|today|tomorrow){_BARE_END}",
     ),
     "fr": words_like(
@@ -86,7 +87,8 @@ _CONVERTED = {
     ),
     "fr": words_like(
         rf"{_N} ?{_UNIT['fr']} (?:en|font combien de|c'est combien de|ca fait combien de|egale combien de|font combien) ?{_UNIT['fr']}{_BARE_END}",
-        rf"combien (?:de |d'|y a-t-il de |font (?:de )?)?{_UNIT['fr']} (?:y a-t-il |il y a |font |fait )?(?:dans|en|pour|font"
+        rf"{_N} ?{_UNIT['fr']},? (?:ca )?fait combien (?:de |d')?{_UNIT['fr']}|combien (?:de |d'|y a-t-il de "
+        rf"|font (?:de )?)?{_UNIT['fr']} (?:y a-t-il |il y a |font |fait )?(?:dans|en|pour|font"
         rf"|fait) {_N} ?{_UNIT['fr']}{_BARE_END}",
         rf"converti\w* {_N} ?(?:{_UNIT['fr']} )?en {_UNIT['fr']}|combien (?:font|fait|valent|vaut|pese(?:nt)?"
         rf"|mesure(?:nt)?) {_N} ?{_UNIT['fr']} en {_UNIT['fr']}",
@@ -98,14 +100,16 @@ _PROBLEM = {
         r"(?:(?:an?|two|one) (?:train|car|bus|plane|boat|cyclist|runner|walker|tank|bath|rectangle|triangle|circle|square|cube|cake|pizza"
         r"|shirt|bat)s? .{0,40}\d"
         r"|\d+ (?P<noun>\w+) .{0,80}\d+ (?P=noun)\b"
-        r"|i (?:have|had|buy|bought|am given) (?:\d+|two|three|four|five|six|ten|twelve) \w+.{0,40}\b(?:give|gave|eat|ate|lose|lost|sell|sold"
+        r"|(?:one|an?|each|\d+) \w+ costs? .{0,12}\d.{0,40}\b(?:how much (?:do|does|will|would|is|are))|i (?:have|had|buy|bought"
+        r"|am given) (?:\d+|two|three|four|five|six|ten|twelve) \w+.{0,40}\b(?:give|gave|eat|ate|lose|lost|sell|sold"
         r"|spend|spent|each)\b)"
     ),
     "fr": re.compile(
         r"(?=.{0,300}\b(?:combien|quelle? (?:heure|est|distance|vitesse|duree|age|part|fraction|sera)|quand))(?:si |supposons |imagine )?"
         r"(?:(?:une?|deux) (?:train|voiture|bus|avion|bateau|cycliste|coureur|marcheur|reservoir|baignoire|robinet|rectangle|triangle|cercle|carre|cube"
         r"|gateau|pizza|chemise)s? .{0,40}\d|\d+ (?P<noun>\w+) .{0,80}\d+ (?P=noun)\b"
-        r"|j'(?:ai|avais|achete) (?:\d+|deux|trois|quatre|cinq|six|dix|douze) \w+.{0,40}\b(?:donne|mange|perds|vends|depense|chacun|a \d))"
+        r"|(?:une?|chaque|\d+) \w+ coute(?:nt)? \d.{0,40}\bcombien (?:cout|fo|fa)|j'(?:ai|avais|achete) (?:\d+|deux|trois|quatre|cinq|six|dix"
+        r"|douze) \w+.{0,40}\b(?:donne|mange|perds|vends|depense|chacun|a \d))"
     ),
 }
 

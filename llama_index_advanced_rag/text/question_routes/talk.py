@@ -87,7 +87,8 @@ _ASSISTANT = {
         "|are you(?: doing| feeling)?(?= ?[?,.]|$| today| this))|how (?:smart|clever|accurate|reliable) are you",
         "(?:compare|describe|introduce) yourself|about yourself|would you rather|why (?:are|do|did|can't|won't|don't) you (?:always|keep"
         "|never|so|slow|say|repeat|answer|sound|lie|apologi[sz]e|hesitate|ask me)|(?:^|, |i think |haha |lol )you(?:'re| are) (?:wrong|right|stupid"
-        "|great|funny|amazing|useless|the best|so \\w+|very \\w+|slow)|i (?:love|hate|like|miss) you|talk to me|will you (?:marry|be my)"
+        "|great|funny|amazing|useless|the best|so \\w+|very \\w+|slow)|which of us|who would you|(?:nice|good|great) (?:talking"
+        "|chatting) (?:to|with) you|i (?:love|hate|like|miss) you|talk to me|will you (?:marry|be my)"
         "|have you ever|am i (?:talking|speaking|chatting) (?:to|with)|is this (?:a human|a real person|a bot|an ai)|in your (?:opinion|view)",
     ),
     "fr": words_like(
@@ -101,7 +102,7 @@ _ASSISTANT = {
         "|libre|genial|super|trop|tres|fatigue|nul|drole|gentil)\\w*|on se (?:tutoie|vouvoie)|me tutoyer|et toi",
         "tu (?:ne |n'|te |t'|me |m'|l'|y )?(?:parles|reponds|comprends|penses|crois|aimes|dors|reves|mens|trompes|souviens|rappelles|apprends"
         "|ressens|preferes|manges|ennuies|sais (?:faire|quoi|chanter|parler|qui je|mentir)|as (?:peur|faim|raison|tort|quel age"
-        "|des sentiments|deja)|fais semblant|vas bien|viens d'où|existes|plaisantes|rigoles|m'entends|hesites|connais une)",
+        "|des sentiments|deja)|fais semblant|te moques|vas bien|viens d'où|existes|plaisantes|rigoles|m'entends|hesites|connais une)",
         "(?:parles|comprends|penses|crois|aimes|dors|reves|mens|ressens|preferes|manges|apprends|viens|vis|t'ennuies|te trompes"
         "|te souviens)-tu|sais-tu (?:faire|chanter|qui je|mentir|parler)|connais-tu une|as-tu (?:peur|faim|un nom|une ame|des sentiments|deja"
         "|un avis|bien dormi|une preference)|peux-tu (?:te tromper|mentir|parler|me comprendre|apprendre|penser|rever|te souvenir|ressentir"
@@ -128,7 +129,8 @@ _SAID_BEFORE = {
         "(?:ta|votre) (?:(?:derniere|precedente|premiere) )?(?:reponse|explication|phrase)(?: precedente)?|la (?:derniere|precedente) reponse"
         "|ma (?:derniere|precedente) question|(?:ce que|qu'est-ce que) (?:tu viens|vous venez|tu as dit|tu m'as|tu dis)"
         "|comme si j'avais \\w+ ans|notre (?:conversation|discussion)|je (?:n'ai pas compris|ne comprends pas)(?=[.!? ]*$|.{0,14}(?:tu"
-        "|ta reponse))|trompee? de (?:fenetre|conversation|chat)|en (?:moins|plus) de mots",
+        "|ta reponse))|trompee? de (?:fenetre|conversation|chat)|en (?:moins|plus) de mots|(?:ecris|ecrire|parle|parler|reponds"
+        "|repondre) (?:plus|moins) \\w+(?=[ ?.!]*$)",
     ),
 }
 _AGAIN = {
@@ -157,7 +159,8 @@ _CREATE = {
         _POLITE["en"] + "(?:write|compose|make up|tell|sing|invent|draw|recite|improvise|give|come up with|think of|make|create)(?: me| us)? (?:an? |another "
         "|some |one |two |three )(?:[\\w-]+ )?(?:poem|haiku|limerick|sonnet|song|rap|joke|riddle|pun|rhyme|fairy tale|bedtime story|story"
         "|nursery rhyme|tongue twister|ode|lullaby|ballad|acrostic|slogan|horoscope|drawing|knock-knock|birthday (?:message|wish|card"
-        "|greeting)|love letter)s?|(?:sing|dance|whistle)(?: me| for me)?(?=[.!? ]*$)|make me (?:laugh|smile)|(?:tell"
+        "|greeting)|love letter)s?|draw (?:me )?an? |say (?:hello|hi|goodbye|thanks) to|pretend (?:that )?(?:you|to be)|(?:sing|dance"
+        "|whistle)(?: me| for me)?(?=[.!? ]*$)|make me (?:laugh|smile)|(?:tell"
         "|say) (?:me )?something(?: (?:funny|nice|interesting|else))?(?=[.!? ]*$)|(?:find |make |give me |tell me |what(?:'s| is) )?(?:an? "
         "|another |the |some |two |three |five )?(?:(?:synonyms?|antonyms?|anagrams?|rhymes?)(?: word)? (?:for|of|with) |word that rhymes)|flip a coin"
         "|roll (?:a|the|two) dice|(?:pick|choose|give me|think of|guess) (?:a|any) (?:random )?number|i(?:'m| am) (?:bored|sad|happy|tired"
@@ -167,7 +170,8 @@ _CREATE = {
         _POLITE["fr"] + "(?:ecri[st]|ecrivez|compose|invente|raconte|dis|fais|chante|dessine|cree|recite|improvise|imagine|connais-tu|tu connais)[rz]?(?:-moi"
         "|-nous)? (?:un |une |des |quelques |deux |trois )(?:\\w+ )?(?:poeme|haiku|sonnet|chanson|rap|blague|devinette|charade|jeu de mots"
         "|comptine|conte|histoire|fable|virelangue|ode|berceuse|acrostiche|slogan|horoscope|dessin|calembour|rime|alexandrin|quatrain"
-        "|declaration d'amour)s?|(?:dessine|chante)(?:-moi|-nous)|chante(?=[.!? ]*$)|(?:invente|improvise|imagine)(?:-moi|-nous)? (?:un |une "
+        "|declaration d'amour)s?|(?:dessine|chante)(?:-moi|-nous)|chante(?=[.!? ]*$)|raconte(?:-moi|-nous)? un |dis (?:bonjour|au revoir"
+        "|merci) a|(?:invente|improvise|imagine)(?:-moi|-nous)? (?:un |une "
         "|des )|(?:fais-moi|me faire|faire) rire|(?:donne(?:-moi)? |trouve(?:-moi)? |quel est )?(?:un |le |une |l')?(?:synonyme|antonyme|anagramme"
         "|rime)s? (?:de|du|d'|a|avec)\\b|je m'ennuie|je (?:suis|me sens) (?:triste|fatiguee?|contente?|seule?)(?=[.!?, ]|$)"
         "|quel temps fait-il(?: chez toi| dehors| aujourd'hui)?(?=[.!? ]*$)|(?:choisis|donne-moi|pense a|devine) (?:un (?:nombre|chiffre)"
