@@ -30,7 +30,8 @@ _CLAUSE = {
         rf"{_ANY['en']}(?: (?!who|that|which|where)\w+){{0,2}}?,? (?:who|whom|whose|where|(?:in|for|under|on|at|by|from|to|with|of|about"
         rf"|through|beside|near|behind|along|within|over|after|before) (?:which|whom|whose))\b",
         rf"(?:the|an?|that|those|our) (?:[\w-]+ ){{0,2}}?{_ANY['en']} (?:that|which) \w+",
-        rf"{_ANY['en']} behind|(?<=\bof the )\w+ who|whoever|(?:the|that) one (?:who|that)|(?:the|a) (?!place\b|case\b|cases\b|way\b|time\b"
+        rf"{_ANY['en']} behind|(?<=\bof the )\w+ who|(?<=\bthe )\w+ (?:used|made|built|written|painted|published|designed|sold|produced) (?:in"
+        rf"|by|for)|whoever|(?:the|that) one (?:who|that)|(?:the|a) (?!place\b|case\b|cases\b|way\b|time\b"
         rf"|point\b|reason\b|day\b"
         rf"|moment\b|section\b|chapter\b|page\b)[\w-]+ (?:where|whose)",
         rf"{_ANY['en']} (?:{_DONE_EN}) (?:in|by|for|of|at|as|on|to|from|with|the)\b",
@@ -51,16 +52,21 @@ _ASKED = {
         rf"(?:who|which|what)(?: is| was| are| were|'s| else (?:is|was)) (?:the |a |an )?(?:names? of the )?(?:(?!of\b|in\b|for\b"
         rf"|the\b)[\w-]+ ){{0,2}}?{_ANY['en']}(?: [\w-]+)? (?:of|behind|for|who|that|which|whose|where|in)\b"
         rf"|(?:find|name|give|tell|show)(?: me| us)? (?:the )?(?:names? of the )?(?:[\w-]+ )?{RELATIVE['en']} (?:of|behind|for)\b|(?:the "
-        rf"|names? of the )?(?:[\w-]+ )?{RELATIVE['en']} of\b(?=[^?,]{{3,40}}\??$)"
+        rf"|names? of the )?(?:[\w-]+ )?{RELATIVE['en']} of\b(?=[^?,:]{{3,40}}\??$)"
     ),
     "fr": re.compile(
         rf"(?:(?:qui|quels?|quelles?) (?:est|etait|sont|fut|etaient)|comment (?:s'appel\w+|se nomm\w+)) (?:le |la |l'|les )?(?:nom (?:du "
         rf"|de la |de l'|des ))?(?:(?!du\b|de\b|des\b)[\w-]+ ){{0,2}}?{_ANY['fr']}(?: (?!de\b|du\b)\w+)? (?:de|du|des|d'|qui|où|dont)"
         rf"|(?:trouve|donne|indique|cite|nomme)[rz]?(?:-moi|-nous)? (?:le |la |l'|les )?(?:nom (?:du |de la |de l'"
         rf"|des ))?(?:\w+ )?{RELATIVE['fr']} (?:de|du|des|d')|(?:le |la |l'|nom (?:du |de la |de l'))?{RELATIVE['fr']} (?:de|du|des"
-        rf"|d')(?=[^?,]{{3,40}}\??$)"
+        rf"|d')(?=[^?,:]{{3,40}}\??$)"
     ),
 }
+_AT = re.compile(
+    r"(?<!\w)the (?:country|city|town|village|island|school|university|company|firm|book|film|novel|ship|house|hospital|newspaper|club|band|lighthouse|hotel"
+    r"|street|region|state|college) \Z"
+)
+_DOING = re.compile(r" (?:\w+ed|was|were|fled|wrote|had|met|went|left|grew|lives?|works?|comes?|came|built|won|died|taught|ran|sang|plays?) ?")
 _NAMED = {
     "en": re.compile(rf" (?:[\w-]+ )?{RELATIVE['en']}(?!\w)(?!['-])"),
 }
@@ -92,9 +98,12 @@ def bridges_in(wording: Wording, names: Sequence[tuple[int, int]]) -> list[Sign]
         for match in wording.find_all(patterns):
             if not any(start < match.end() and match.start() < end for start, end in taken):
                 taken.append(match.span())
-    for _, end in names:
+    for start, end in names:
+        described = _AT.search(wording.plain, max(0, start - 20), start)
+        if described and _DOING.match(wording.plain, end):
+            taken.append((described.start(), end))
         match = wording.begins(_NAMED, end)
-        if match and not any(start < match.end() and match.start() < last for start, last in taken):
+        if match and not any(first < match.end() and match.start() < last for first, last in taken):
             taken.append(match.span())
     signs = [Sign(wording.written[start:end].strip(" ,;:'"), _MEANING) for start, end in sorted(taken)]
     if signs and _asks_for_the_first(wording):

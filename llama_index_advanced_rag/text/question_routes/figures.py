@@ -1,5 +1,7 @@
 """Figures that stand in the tables of reports: a measure of a business or a town, and the period it is asked for."""
 
+import re
+
 from llama_index_advanced_rag.text.question_routes.nouns import either
 from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording, words_like
 
@@ -15,7 +17,7 @@ _MEASURE = {
         "(?:operating|administrative|marketing|r&d|research and development|capital|total|interest|tax|staff|personnel|school|advertising"
         "|selling|public)* ?(?:expenses?|expenditures?|spending|costs|capex|outlays?)",
         "earnings per share|dividends?(?: paid)?(?: per share)?|depreciation|amorti[sz]ation|impairments?|provisions?|share repurchases"
-        "|market share|balance sheet total",
+        "|market share|balance sheet total|share price|wages|salaries",
         "(?:unemployment|employment|birth|death|growth|inflation|interest|occupancy|vacancy|churn|literacy|crime) rate|[\\w-]+ numbers"
         "|headcount|workforce|wage bill|number of (?:full-time )?(?:employees|staff)|budget (?:deficit|surplus)|deficit|surplus|tax rate"
         "|effective tax rate|occupancy rate|order book|backlog",
@@ -45,11 +47,12 @@ _COUNTED = {
     "en": words_like(
         "how (?:many|much|large|high|low|big)|(?:total )?(?:number|amount|volume|value)s? of|(?:what|which) (?:share|proportion|percentage|part|fraction)"
         "|(?:share|proportion|percentage) of",
-        "what (?:did|does|has) .{2,50} (?:spend|spent|earn|earned|pay|paid|invest|make|made|sell|sold|owe|lose)|by how much|figures? for"
+        "what (?:did|does|has) .{2,50} (?:take in|took in|spend|spent|earn|earned|pay|paid|invest|make|made|sell|sold|owe|lose)|by how much|figures? for"
         "|statistics|total|tally|attendance|population|turnout|output|average",
     ),
     "fr": words_like(
-        "combien|nombres? (?:total )?(?:de|d')|(?:quelle|la) (?:part|proportion|quantite)|quel (?:pourcentage|taux|volume|montant|total"
+        "qu'(?:a|ont) (?:gagne|depense|vendu|verse|rapporte|investi|touche)|combien(?: d[e'])?|nombres? (?:total )?(?:de|d')|(?:quelle"
+        "|la) (?:part|proportion|quantite)|quel (?:pourcentage|taux|volume|montant|total"
         "|nombre|tonnage)|(?:montant|volume|total|part)s? (?:de |des |du |d'|total )",
         "chiffres (?:de |du )|statistiques|frequentation|population|production|moyenne|hausse|baisse",
     ),
@@ -75,7 +78,7 @@ _REPORTING_PERIOD = {
         rf"|l'exercice)(?: derniere?| precedente?)?",
         rf"au (?:1er|\d\d?) {_MONTH_FR}(?: {_YEAR})?|arrete au|mois par mois|par mois|chaque mois|mensuel(?:le)?s?|par trimestre"
         rf"|annee par annee|d'une annee (?:sur|a) l'autre",
-        r"l'an(?:nee)? (?:dernier|derniere|passe|passee|precedente)|annuel(?:le)?s?",
+        r"(?:budget|bilan|comptes?) (?:19|20)\d\d|l'an(?:nee)? (?:dernier|derniere|passe|passee|precedente)|annuel(?:le)?s?",
     ),
 }
 _YEAR_OF_FIGURES = {
@@ -109,6 +112,8 @@ _REPORTED = {
     ),
 }
 
+_HOW_MANY = re.compile(r"how many|(?:total )?number|combien d|nombre")
+
 
 def figures_in(wording: Wording, names: int) -> list[Sign]:
     """What in a question asks for a figure of a report, if something does.
@@ -128,8 +133,8 @@ def figures_in(wording: Wording, names: int) -> list[Sign]:
     if when is None:
         return []
     measure, counted = wording.find(_MEASURE), wording.find(_COUNTED)
-    if measure and (period or counted or names):
+    if measure:
         return [wording.sign(measure, _MEANING)]
-    if counted and wording.find(_REPORTED):
+    if counted and (_HOW_MANY.match(counted.group()) or wording.find(_REPORTED)):
         return [wording.sign(counted, _MEANING), wording.sign(when, "is the period of a report")]
     return []

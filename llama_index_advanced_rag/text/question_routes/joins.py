@@ -18,8 +18,9 @@ _COMPARED = {
         "(?<!i )compar(?:e|es|ed|ing|ison|isons)(?! yourself)|versus|vs\\.?|contrast(?:s|ing)?",
         "similarit(?:y|ies)|similar(?:ly)? to each|in common|alike|contradict\\w*|inconsisten\\w+|discrepanc\\w+|each other('s)?|one another"
         "|respectively|differ(?:s|ed)?|disagree\\w*|diverge\\w*",
-        "(?:is|are|was|were|did|do|does|have|has) both .{2,60} and|and .{2,40} both",
-        "the same (?:\\w+ )?(?:country|city|town|year|nationality|school|university|company|place|person|man|woman|language|genre|author"
+        "both .{2,60} and|any of (?:the|our) \\w+s|choose between|(?:the|these|those|our) (?:two|three|four|five) (?!first|last|next|day|week"
+        "|month|year|hour|time|minute|quarter)\\w+s|and .{2,40} both",
+        "the same (?:\\w+ )?(?:country|city|town|year|nationality|school|university|company|place|group|team|owner|person|man|woman|language|genre|author"
         "|director|time|age|firm|state|village|party|band|publisher|way|supplier|bank|rules?|conditions|profession|thing|amount|kind|decade"
         "|century|river)",
         f"(?:which|who|what)(?:ever)? (?:[\\w'-]+ ){{0,6}}{_COMPARATIVE}\\b.{{0,60}}[,:] .{{2,60}} or ",
@@ -49,7 +50,7 @@ _COMPARED = {
         "|maniere|facon|delai|duree|montant)",
         "(?:les|des|ces|nos|aux|entre) (?:deux|trois|quatre|cinq) (?!premier|premiere|dernier|derniere|prochain|jour|mois|semaine|an|annee"
         "|heure|minute|fois|roues)\\w+",
-        "avantages et (?:les )?inconvenients (?:des|de ces) (?:deux|trois|quatre)|change .{0,30}entre .{2,60} et|et (?:a |de )?(?:celui|celle"
+        "choisir entre|avantages et (?:les )?inconvenients (?:des|de ces) (?:deux|trois|quatre)|change .{0,30}entre .{2,60} et|et (?:a |de )?(?:celui|celle"
         "|ceux|celles) (?:de|du|des|d')|dans au moins (?:deux|trois)|quel(?:le)? (?:bail|contrat|offre|forfait|modele|site|fournisseur"
         "|produit|assureur|appareil|medicament|ordinateur) (?:est|a|offre|coute|donne) (?:le |la )?(?:plus|moins|mieux|meilleure?)|(?:ces"
         "|tous les|toutes les) (?:deux|trois|quatre)|tous (?:les )?deux|toutes (?:les )?deux",

@@ -19,7 +19,7 @@ DOCUMENT = {
         document file thesis dissertation paper study leaflet brochure minutes agenda filing prospectus form specification constitution
         treaty newsletter
         budget judg(?:e)?ment letter memo protocol catalogue volume chapter section annex appendix 10-k 10-q annual_report quarterly_report
-        gdpr text trilogy part
+        gdpr text trilogy part booklet collection anthology
         white_paper terms_and_conditions terms_of_service press_release datasheet data_sheet user_guide package_insert proposal by-law
         tender sermon saga
         """),
@@ -28,7 +28,8 @@ DOCUMENT = {
         fichier these
         memoire etude enquete notice brochure depliant proces-verba(?:l|ux) pv compte[_-]rendu ordre_du_jour formulaire norme constitution traite
         encyclopedie tome chapitre section annexe avenant convention livret budget testament jugement arrete lettre note protocole catalogue
-        cahier_des_charges rgpd bulletin rapport_annuel bilan conte nouvelle texte mode_d'emploi prospectus mode[_-]operatoire partie saga trilogie
+        cahier_des_charges rgpd bulletin rapport_annuel bilan conte nouvelle texte mode_d'emploi prospectus mode[_-]operatoire partie saga
+        trilogie recueil anthologie
         """),
 }
 
@@ -36,7 +37,8 @@ RELATIVE = {
     "en": either("""
         mother father brother sister wife wives husband son daughter spouse partner parent child children grandfather grandmother uncle aunt
         cousin widow(?:er)?
-        nephew niece fiance brother-in-law sister-in-law father-in-law mother-in-law son-in-law daughter-in-law stepfather stepmother
+        boss supervisor country_of_origin nephew niece fiance brother-in-law sister-in-law father-in-law mother-in-law son-in-law daughter-in-law
+        stepfather stepmother
         half-brother mentor teacher tutor pupil student rival colleague friend assistant
         author writer director composer painter architect founder co-founder cofounder publisher editor translator producer screenwriter
         singer performer
@@ -53,7 +55,7 @@ RELATIVE = {
         mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-pere grand-mere oncle
         tante cousin cousine
         neveu niece beau-pere belle-mere beau-frere belle-sœur belle-soeur gendre bru beau-fils belle-fille demi-frere mentor professeur eleve
-        rival rivale collegue ami amie assistant assistante parrain marraine
+        rival rivale collegue ami amie assistant assistante parrain marraine pays_d'origine ville_d'origine
         auteur autrice ecrivain realisateur realisatrice compositeur compositrice peintre architecte fondateur fondatrice cofondateur
         cofondatrice editeur
         editrice traducteur traductrice producteur productrice scenariste interprete inventeur inventrice createur creatrice dessinateur illustrateur
@@ -78,7 +80,7 @@ ENTITY = {
         castle bridge airport
         series show play opera game solvent chemical drug device part manager officer scientist researcher poet pianist botanist engineer politician
         footballer player actor lawyer doctor physician nurse officer minister monarch emperor dynasty tribe league trust charity brand
-        paper referee journal lighthouse hotel shop restaurant festival award prize treaty
+        paper referee journal book house painting statue machine lighthouse hotel shop restaurant festival award prize treaty
         """),
     "fr": either("""
         personne homme gens entreprise societe firme banque agence pays ville village ile fleuve riviere ecole lycee universite journal

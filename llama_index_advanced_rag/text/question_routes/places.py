@@ -18,11 +18,11 @@ _CERTAIN = {
 _WEAK = {
     "en": either(
         "page part passage sentence line stanza verse scene act volume table figure fig\\.? chart diagram slide heading item point box word "
-        "title entr(?:y|ies) plate"
+        "title entr(?:y|ies) plate letter story stories poem"
     ),
     "fr": either(
         "page partie passage phrase ligne strophe vers scene acte tome livre tableau(?:x)? figure fig\\.? schema graphique diapositive titre "
-        "rubrique point encadre mot planche"
+        "rubrique point encadre mot planche lettre nouvelle poeme"
     ),
 }
 _NUMBERED = {
@@ -49,7 +49,7 @@ _NUMBER = (
     r"|[ivxlc]{1,6})(?!['\w-])|premiere?|one|two|three|four|five|six|seven)"
 )
 _OWN = {
-    "en": r" of (?:the |this |that |our |your |my |an? |each |every )?(?P<owner>[\w'-]+(?: [\w-]+)?)",
+    "en": r" (?:of|in) (?:the |this |that |our |your |my |an? |each |every )?(?P<owner>[\w'-]+(?: [\w-]+)?)",
     "fr": r" (?:de la |de l'|des |du |d'un |d'une |de notre |de votre |de ce |de cette |de |d')(?P<owner>[\w'-]+(?: [\w-]+)?)",
 }
 _TELLS = {
@@ -95,6 +95,9 @@ _UNMISTAKABLE = {
         "|mention|describe|deal|give|end|begin|include|talk)",
         "(?:summari[sz]e|read|quote|show|copy|open|display|print|give)(?: me| us)?(?: out)? the (?:introduction|conclusion|preface|appendix"
         "|annex|tables?|figures?|abstract|index|glossary|preamble)",
+        f"where (?:can|do|could|would|should) (?:i|we|you|one) (?:read|find|look up|see) .{{0,60}} (?:in|of) (?:the |this |our )?(?:[\\w-]+ )?{DOCUMENT['en']}",
+        "if so,? where|small print|(?:what(?:'s| is)|is) written (?:on|under|at|in|there|below|above|beside|next)|(?:begin"
+        "|start) of the \\w+ (?:booklet|book|manual|guide)",
         "word for word|verbatim",
         "how many (?:pages|chapters|sections|articles|annexes|clauses|appendices|footnotes|tables)",
         "(?:under|beneath) (?:which|what|the) headings?",
@@ -124,6 +127,10 @@ _UNMISTAKABLE = {
         "(?:contenu|valeurs?|chiffres|donnees|lignes?|colonnes?) (?:du |des |de la |de l')(?:tableau(?:x)?|figures?|annexes?|graphique|schema)",
         "(?:resume|lis|cite|montre|donne|recopie|affiche|ouvre)[rz]?(?:-moi|-nous)? (?:l'|la |le |les )(?:introduction|conclusion|preface"
         "|annexe|tableau|figure|glossaire|index|avant-propos)",
+        f"où (?:figurent?|trouve-t-on|est|sont|lit-on|peut-on lire|puis-je lire|se trouve) .{{2,60}} dans (?:le |la |l'|notre |ce |cette )?{DOCUMENT['fr']}",
+        f"où (?:le |la |l'|ce |cette ){DOCUMENT['fr']}.{{0,10}} (?:explique|dit|parle|mentionne|traite|definit|prevoit|decrit|aborde)",
+        "si oui,? où|petits caracteres|que lit-on|(?:qu'est-ce qui|ce qui) est ecrit|qu'est-il ecrit|(?:contrat|bail|roman|livre|rapport"
+        "|lettre|guide|notice|manuel|texte) tout a la fin|et dans quelle clause",
         "mot (?:a|pour) mot|textuellement",
         "combien de (?:pages|chapitres|alineas|annexes|clauses|sections|paragraphes|tableaux)|combien d'(?:articles|annexes"
         "|alineas) (?:compte|comporte|contient)",
