@@ -47,7 +47,7 @@ def coverage(words: Collection[int], weights: Sequence[float]) -> float:
         (0.5, 0.0)
     """
     total = sum(weights)
-    return min(1.0, sum(weights[word] for word in words) / total) if total > 0 else 0.0
+    return min(1.0, sum(weights[word] for word in sorted(words)) / total) if total > 0 else 0.0
 
 
 def score_line(words: Collection[int], weights: Sequence[float]) -> float:
@@ -57,7 +57,11 @@ def score_line(words: Collection[int], weights: Sequence[float]) -> float:
         >>> score_line({0}, [1.0, 1.0]), score_line({0, 1}, [1.0, 1.0])
         (0.375, 1.0)
     """
-    share = coverage(words, weights)
+    return line_score(coverage(words, weights))
+
+
+def line_score(share: float) -> float:
+    """`score_line` of a line with this `coverage`."""
     return share * (1 + share) / 2
 
 
@@ -74,12 +78,18 @@ def score_title(own: Collection[int], n_terms: int, above: Sequence[tuple[Collec
         >>> score_title({0, 1}, 2, [], [1.0, 1.0]), score_title({0}, 4, [({1}, 1)], [1.0, 1.0])
         (1.0, 0.3535533905932738)
     """
-    outer = max((_match(words, count, weights) for words, count in above), default=0.0)
-    return max(_match(own, n_terms, weights), _HALF * outer)
+    outer = max((heading_match(coverage(words, weights), len(words), count) for words, count in above), default=0.0)
+    return nested_title(heading_match(coverage(own, weights), len(own), n_terms), outer)
 
 
-def _match(words: Collection[int], n_terms: int, weights: Sequence[float]) -> float:
-    return sqrt(coverage(words, weights) * min(1.0, len(words) / n_terms)) if n_terms else 0.0
+def heading_match(share: float, n_words: int, n_terms: int) -> float:
+    """What one heading adds to `score_title`: the geometric mean of the question's `coverage` in it and of its share of keywords."""
+    return sqrt(share * min(1.0, n_words / n_terms)) if n_terms else 0.0
+
+
+def nested_title(own: float, above: float) -> float:
+    """`score_title` from the `heading_match` of the heading and the best one of those above it."""
+    return max(own, _HALF * above)
 
 
 def score_region(signals: RegionSignals) -> float:

@@ -16,19 +16,21 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
 
 from llama_index_advanced_rag._choices import whole_number
-from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all
-from llama_index_advanced_rag.embeddings.window import default_window
+from llama_index_advanced_rag._concurrency import Outcome, in_thread
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.prompts import ANCHOR_ARBITER, ANCHOR_ARBITER_PROMPT
 from llama_index_advanced_rag.ranking.anchors import apply_verdict, spread_scores
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange
 from llama_index_advanced_rag.retrievers.anchors.arbiter import Arbiter, Chosen
 from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage, gather_candidates, read_passages
+from llama_index_advanced_rag.retrievers.anchors.detecting import arun_detectors, run_detectors
 from llama_index_advanced_rag.retrievers.anchors.lines import Keywords
 from llama_index_advanced_rag.retrievers.anchors.outline import NumberedOutline, number_outline, read_outline
+from llama_index_advanced_rag.retrievers.anchors.read_nodes import ReadHit
 from llama_index_advanced_rag.retrievers.anchors.reading import Reading, RegionReader
 from llama_index_advanced_rag.retrievers.anchors.scope import Scope, open_scope
 from llama_index_advanced_rag.retrievers.anchors.sources import dense_over_index, index_nodes
+from llama_index_advanced_rag.retrievers.anchors.token_counts import count_tokens
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, own_bundle
 from llama_index_advanced_rag.retrievers.children import Child
 from llama_index_advanced_rag.retrievers.errands import Errand, both, errand, is_empty, took_part
@@ -186,7 +188,7 @@ class AnchorRetriever(TracedRetriever):
         if is_empty(query_bundle):
             return []
         scope, keywords, errands = self._begin(query_bundle)
-        case = self._gather(scope, keywords, errands, run_all([item.run for item in errands]))
+        case = self._gather(scope, keywords, errands, run_detectors(errands))
         arbiter = self._arbiter
         chosen = arbiter.choose(query_bundle.query_str, case.outline) if arbiter is not None and case.outline is not None else []
         return self._finish(case, chosen)
@@ -195,7 +197,7 @@ class AnchorRetriever(TracedRetriever):
         if is_empty(query_bundle):
             return []
         scope, keywords, errands = await in_thread(self._begin, query_bundle)
-        outcomes = await arun_all([item.arun for item in errands])
+        outcomes = await arun_detectors(errands)
         case = await in_thread(self._gather, scope, keywords, errands, outcomes)
         arbiter = self._arbiter
         chosen = await arbiter.achoose(query_bundle.query_str, case.outline) if arbiter is not None and case.outline is not None else []
@@ -219,7 +221,7 @@ class AnchorRetriever(TracedRetriever):
             [errand(child, own_bundle(query_bundle), label=name, top_n=top_n, filters=asked[name], traced=traced) for name, child in self._children.items()],
         )
 
-    def _gather(self, scope: Scope, keywords: Keywords, errands: Sequence[Errand], outcomes: Sequence[Outcome[list[NodeWithScore]]]) -> _Case:
+    def _gather(self, scope: Scope, keywords: Keywords, errands: Sequence[Errand], outcomes: Sequence[Outcome[list[ReadHit]]]) -> _Case:
         """The candidates, and the outline when there is an arbiter."""
         kept = took_part(errands, outcomes)
         hits = {item.label: outcome.value or [] for item, outcome, keep in zip(errands, outcomes, kept, strict=True) if keep}
@@ -243,7 +245,7 @@ class AnchorRetriever(TracedRetriever):
             case.passages,
             filters=self._filters,
             max_tokens=self._max_unit_tokens,
-            count_tokens=default_window().count_tokens,
+            count_tokens=count_tokens,
         )
         readings = reader.read(ranked, self._similarity_top_k)
         last = next((place for place, one in enumerate(ranked) if readings and one is readings[-1].candidate), len(ranked))
@@ -274,6 +276,8 @@ class AnchorRetriever(TracedRetriever):
 
 def _ruled(ranked: Sequence[Candidate], chosen: Chosen) -> list[Candidate]:
     """The candidates in the order of the arbiter, with what it named beside them."""
+    if not chosen:
+        return list(ranked)
     known = {one.region.key: one for one in [*(entry for entry, _ in chosen), *ranked]}
     reasons = {entry.region.key: reason for entry, reason in chosen}
     ruled = apply_verdict([(one.region.key, one.score) for one in ranked], list(reasons))

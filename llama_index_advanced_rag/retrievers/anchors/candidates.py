@@ -1,22 +1,21 @@
 """The hits of all detectors gathered by region: each candidate with its evidence, and its score."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import BaseNode
 
 from llama_index_advanced_rag.hierarchy.keys import PATH_SEPARATOR
-from llama_index_advanced_rag.hierarchy.units import UnitTable, document_of
-from llama_index_advanced_rag.ranking.anchors import RegionSignals, rank_regions, score_title
+from llama_index_advanced_rag.hierarchy.units import UnitTable
+from llama_index_advanced_rag.ranking.anchors import RegionSignals, heading_match, nested_title, rank_regions
 from llama_index_advanced_rag.ranking.score_scale import ScoreRange, scale_scores
 from llama_index_advanced_rag.retrievers.anchors.lines import AnchorLine, Keywords, heading_words, read_lines
-from llama_index_advanced_rag.retrievers.anchors.regions import Region, region_of, region_of_unit
+from llama_index_advanced_rag.retrievers.anchors.read_nodes import ReadHit, ReadNode
+from llama_index_advanced_rag.retrievers.anchors.regions import Region, region_of_unit
 
 _SHOWN_LINES = 5
-_FIGURES = re.compile(r"\d+")
 _RUNNING_PAGES, _RUNNING_SHARE = 4, 0.5
 
 
@@ -25,23 +24,38 @@ class Passage:
     """A passage that a detector found.
 
     Attributes:
-        node: its node.
+        read: its node, as it was read.
         lines: its lines with keywords.
         lexical: its lexical score, the best of the search 1; 0 when only its embedding was near.
         similarity: its embedding similarity on the scale of the search, 0 to 1; 0 when it was not found by that.
         raw_similarity: the similarity as the retriever gave it.
     """
 
-    node: BaseNode
+    read: ReadNode
     lines: tuple[AnchorLine, ...] = ()
     lexical: float = 0.0
     similarity: float = 0.0
     raw_similarity: float | None = None
 
+    @classmethod
+    def of(cls, node: BaseNode) -> "Passage":
+        """One that no detector found."""
+        return cls(ReadNode.of(node))
+
+    @property
+    def node(self) -> BaseNode:
+        """Its node."""
+        return self.read.node
+
     @property
     def anchor(self) -> float:
         """How good its best hit is, above 0: decides which passage of a region is read first."""
-        return 1e-9 + max((line.score for line in self.lines), default=0.0) + self.lexical + self.similarity
+        return 1e-9 + self.best_line + self.lexical + self.similarity
+
+    @property
+    def best_line(self) -> float:
+        """Score of its best line; 0 when it has none."""
+        return max([line.score for line in self.lines], default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,39 +114,48 @@ class Candidate:
         }
 
 
-def read_passages(keywords: Keywords, lexical: Sequence[NodeWithScore], dense: Sequence[NodeWithScore] | None) -> list[Passage]:
+def read_passages(keywords: Keywords, lexical: Sequence[ReadHit], dense: Sequence[ReadHit] | None) -> list[Passage]:
     """The passages that the detectors found, each once; a node that was split into others is none.
 
     Args:
         keywords: the words of the question.
-        lexical: hits by words, best first.
+        lexical: hits by words with their scores, best first.
         dense: hits by embedding, best first; None = not asked.
     """
     found: dict[str, Passage] = {}
-    for hit, score in zip(lexical, scale_scores([hit.score for hit in lexical], ScoreRange(0.0, None)), strict=True):
-        if not hit.node.child_nodes:
-            found.setdefault(hit.node.node_id, Passage(hit.node, tuple(read_lines(hit.node, keywords)), lexical=score))
-    near = [hit for hit in dense or [] if not hit.node.child_nodes]
-    for hit, score in zip(near, scale_scores([hit.score for hit in near], natural=ScoreRange(0.0, 1.0)), strict=True):
-        known = found.get(hit.node.node_id) or Passage(hit.node, tuple(read_lines(hit.node, keywords)))
-        raw = None if hit.score is None else float(hit.score)
-        found[hit.node.node_id] = replace(known, similarity=max(score, known.similarity), raw_similarity=raw)
+    for (read, _), score in zip(lexical, scale_scores([score for _, score in lexical], ScoreRange(0.0, None)), strict=True):
+        if not read.is_split and read.node.node_id not in found:
+            found[read.node.node_id] = Passage(read, tuple(read_lines(read.node, keywords)), lexical=score)
+    near = [(read, raw) for read, raw in dense or [] if not read.is_split]
+    for (read, raw), score in zip(near, scale_scores([raw for _, raw in near], natural=ScoreRange(0.0, 1.0)), strict=True):
+        known = found.get(read.node.node_id) or Passage(read, tuple(read_lines(read.node, keywords)))
+        similarity = max(score, known.similarity)
+        found[read.node.node_id] = Passage(known.read, known.lines, known.lexical, similarity, None if raw is None else float(raw))
     return _without_running_lines(list(found.values()))
 
 
 def _without_running_lines(passages: Sequence[Passage]) -> list[Passage]:
     """The passages; a line that is the same on several pages of a document, figures aside, is a head or foot of its pages and has half its score."""
     pages: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for passage in passages:
-        for line in passage.lines:
+    keys = [_running_keys(passage) for passage in passages]
+    for passage, own in zip(passages, keys, strict=True):
+        for line, key in zip(passage.lines, own, strict=True):
             if line.page is not None:
-                pages[document_of(passage.node), _FIGURES.sub("0", line.text)].add(line.page)
+                pages[key].add(line.page)
+    running = {key for key, on in pages.items() if len(on) >= _RUNNING_PAGES}
 
-    def weighed(line: AnchorLine, document: str) -> AnchorLine:
-        runs = len(pages.get((document, _FIGURES.sub("0", line.text)), ())) >= _RUNNING_PAGES
-        return replace(line, score=line.score * _RUNNING_SHARE) if runs else line
+    def weighed(passage: Passage, own: Sequence[tuple[str, str]]) -> Passage:
+        if running.isdisjoint(own):
+            return passage
+        lines = zip(passage.lines, own, strict=True)
+        return replace(passage, lines=tuple(line._replace(score=line.score * _RUNNING_SHARE) if key in running else line for line, key in lines))
 
-    return [replace(one, lines=tuple(weighed(line, document_of(one.node)) for line in one.lines)) for one in passages]
+    return [weighed(passage, own) for passage, own in zip(passages, keys, strict=True)] if running else list(passages)
+
+
+def _running_keys(passage: Passage) -> list[tuple[str, str]]:
+    """By what each line of a passage is the same as one on another page."""
+    return [(passage.read.document, line.running) for line in passage.lines]
 
 
 def gather_candidates(
@@ -151,18 +174,29 @@ def gather_candidates(
     regions: dict[str, Region] = {}
     held: dict[str, list[Passage]] = defaultdict(list)
     for passage in passages:
-        region = region_of(passage.node, table)
+        region = passage.read.region(table)
         regions.setdefault(region.key, region)
         held[region.key].append(passage)
     for region in (region_of_unit(table, place) for place in titles):
         regions.setdefault(region.key, region)
     headings = _Headings(keywords, table)
     candidates = {
-        key: _candidate(region, sorted(held[key], key=_text_order), headings, documents.get(region.ref_doc_id, 0.0), embedded=embedded)
+        key: _candidate(region, sorted(held[key], key=text_order), headings, documents.get(region.ref_doc_id, 0.0), embedded=embedded)
         for key, region in regions.items()
     }
     ranked = rank_regions({key: one.signals for key, one in candidates.items()}, {key: region.tie for key, region in regions.items()})
-    return [replace(candidates[key], score=score) for key, score in ranked if score > 0]
+    found = ((candidates[key], score) for key, score in ranked if score > 0)
+    return [Candidate(one.region, one.passages, one.signals, one.title_words, score) for one, score in found]
+
+
+class _Heading(NamedTuple):
+    """The keywords in a heading, and how well they match."""
+
+    words: frozenset[int]
+    match: float
+
+
+_NO_HEADING = _Heading(frozenset(), 0.0)
 
 
 class _Headings:
@@ -171,37 +205,50 @@ class _Headings:
     def __init__(self, keywords: Keywords, table: UnitTable) -> None:
         self.keywords = keywords
         self._table = table
-        self._known: dict[str, tuple[frozenset[int], int]] = {}
+        self._known: dict[str, _Heading] = {}
+        self._paths: dict[str, _Heading] = {}
 
-    def of(self, heading: str) -> tuple[frozenset[int], int]:
-        if heading not in self._known:
-            self._known[heading] = heading_words(heading, self.keywords)
-        return self._known[heading]
+    def of(self, heading: str) -> _Heading:
+        known = self._known.get(heading)
+        if known is None:
+            words, n_terms = heading_words(heading, self.keywords)
+            known = self._known[heading] = _Heading(words, heading_match(self.keywords.share(words), len(words), n_terms))
+        return known
+
+    def above(self, path: str) -> _Heading:
+        """The headings of a path together: all their keywords, and the best match."""
+        known = self._paths.get(path)
+        if known is None:
+            found = [self.of(part) for part in path.split(PATH_SEPARATOR) if part]
+            words = frozenset[int]().union(*(heading.words for heading in found))
+            known = self._paths[path] = _Heading(words, max((heading.match for heading in found), default=0.0))
+        return known
 
     def of_document(self, ref_doc_id: str) -> frozenset[int]:
         place = self._table.place_of_document(ref_doc_id)
-        return frozenset() if place is None else self.of(self._table.units[place].title)[0]
+        return frozenset() if place is None else self.of(self._table.units[place].title).words
 
 
 def _candidate(region: Region, passages: Sequence[Passage], headings: _Headings, document: float, *, embedded: bool) -> Candidate:
     keywords = headings.keywords
-    own, n_terms = headings.of(region.title) if region.kind in ("section", "document") else (frozenset[int](), 0)
-    above = [headings.of(part) for part in region.path.removesuffix(region.title).split(PATH_SEPARATOR) if part]
-    in_path = own.union(*(words for words, _ in above))
+    own = headings.of(region.title) if region.kind in ("section", "document") else _NO_HEADING
+    above = headings.above(region.path.removesuffix(region.title))
+    in_path = own.words | above.words
     in_headings = in_path | headings.of_document(region.ref_doc_id)
-    by_page: dict[str | None, frozenset[int]] = defaultdict(frozenset)
+    by_page: dict[str | None, frozenset[int]] = {}
     for line in (line for passage in passages for line in passage.lines):
-        by_page[line.page] |= line.words
+        by_page[line.page] = by_page.get(line.page, in_headings) | line.words
     signals = RegionSignals(
         document=document,
-        title=score_title(own, n_terms, above, keywords.weights),
-        line=max((line.score for passage in passages for line in passage.lines), default=0.0),
-        together=max(keywords.share(words | in_headings) for words in by_page.values() or [frozenset[int]()]),
+        title=nested_title(own.match, above.match),
+        line=max((passage.best_line for passage in passages), default=0.0),
+        together=max(map(keywords.share, by_page.values())) if by_page else keywords.share(in_headings),
         passage=max((passage.lexical for passage in passages), default=0.0),
         similarity=max((passage.similarity for passage in passages), default=0.0) if embedded else None,
     )
-    return Candidate(region, tuple(passages), signals, tuple(keywords.named(in_path)))
+    return Candidate(region, tuple(passages), signals, tuple(keywords.named(in_path)) if in_path else ())
 
 
-def _text_order(passage: Passage) -> tuple[int, str]:
+def text_order(passage: Passage) -> tuple[int, str]:
+    """Where a passage stands in its document."""
     return getattr(passage.node, "start_char_idx", None) or 0, passage.node.node_id

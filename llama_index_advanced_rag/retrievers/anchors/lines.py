@@ -1,18 +1,20 @@
 """The keyword detectors: which words of a question stand on which lines of a passage, and in which headings."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from llama_index_advanced_rag.hierarchy.keys import PAGE_LABEL
-from llama_index_advanced_rag.ranking.anchors import coverage, score_line
+from llama_index_advanced_rag.ranking.anchors import coverage, line_score
 from llama_index_advanced_rag.ranking.bm25 import inverse_document_frequency
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
+from llama_index_advanced_rag.stores.postings.postings_view import PostingsView
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
 from llama_index_advanced_rag.text.languages import AUTO
 from llama_index_advanced_rag.text.lines import Span
@@ -21,10 +23,10 @@ from llama_index_advanced_rag.text.sentences import sentence_spans
 _CACHED_TEXTS = 4096
 _CACHED_CHARS = 10_000
 _SHOWN_CHARS = 300
+_FIGURES = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class AnchorLine:
+class AnchorLine(NamedTuple):
     """A line that holds words of the question.
 
     Attributes:
@@ -34,6 +36,7 @@ class AnchorLine:
         page: label of the passage's pages, None where it has none.
         words: the keywords on it, as places in `Keywords.surfaces`.
         score: see `ranking.anchors.score_line`.
+        running: the text without its figures, which is the same at the head or foot of each page.
     """
 
     text: str
@@ -42,6 +45,7 @@ class AnchorLine:
     page: str | None
     words: frozenset[int]
     score: float
+    running: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,24 +82,37 @@ class Keywords:
         for word, group in enumerate(groups):
             for term in group:
                 words.setdefault(term, set()).add(word)
-        weights = tuple(_weight(retriever, group) for group in groups)
+        weights = _weights(retriever, groups)
         return cls(tuple(surfaces[group[0]] for group in groups), weights, {term: frozenset(found) for term, found in words.items()}, own)
 
     def __bool__(self) -> bool:
         return any(self.weights)
 
+    @cached_property
+    def weighty(self) -> Mapping[str, frozenset[int]]:
+        """`words_of_term` without words that have no weight."""
+        found = {term: frozenset(word for word in words if self.weights[word] > 0) for term, words in self.words_of_term.items()}
+        return {term: words for term, words in found.items() if words}
+
     def in_terms(self, terms: Iterable[str]) -> frozenset[int]:
         """The keywords among terms, those without a weight left out."""
-        known = self.words_of_term.keys() & set(terms)
-        return frozenset(word for term in known for word in self.words_of_term[term] if self.weights[word] > 0)
+        known = self.weighty.keys() & set(terms)
+        return frozenset(word for term in known for word in self.weighty[term])
 
     def named(self, words: Collection[int]) -> list[str]:
         """Keywords as written, those that tell most first."""
         return [self.surfaces[word] for word in sorted(words, key=lambda word: (-self.weights[word], word))]
 
-    def share(self, words: Collection[int]) -> float:
+    def share(self, words: frozenset[int]) -> float:
         """`ranking.anchors.coverage` of keywords."""
-        return coverage(words, self.weights)
+        if words not in self._shares:
+            self._shares[words] = coverage(words, self.weights)
+        return self._shares[words]
+
+    @cached_property
+    def _shares(self) -> dict[frozenset[int], float]:
+        """The shares asked for so far: lines and sections hold the same few sets of words."""
+        return {}
 
 
 def read_lines(node: BaseNode, keywords: Keywords) -> list[AnchorLine]:
@@ -111,20 +128,26 @@ def read_lines(node: BaseNode, keywords: Keywords) -> list[AnchorLine]:
     if not keywords:
         return []
     text = node.get_content(metadata_mode=MetadataMode.NONE)
-    analyzer = _analyzer_for(text, keywords.analyzer)
+    lines = _lines_of(text, keywords.analyzer)
     page, first = page_of(node), getattr(node, "start_char_idx", None) or 0
-    lines: list[AnchorLine] = []
-    for start, end in _spans(text, analyzer.language):
-        words = keywords.in_terms(analyzer.tokens(text[start:end]))
-        if words:
-            shown = " ".join(text[start:end].split())[:_SHOWN_CHARS]
-            lines.append(AnchorLine(shown, node.node_id, first + start, page, words, score_line(words, keywords.weights)))
-    return lines
+    found: list[AnchorLine] = []
+    for place, words in sorted(_words_by_line(lines, keywords).items()):
+        shown, running = lines.shown(place)
+        found.append(AnchorLine(shown, node.node_id, first + lines.spans[place][0], page, words, line_score(keywords.share(words)), running))
+    return found
+
+
+def _words_by_line(lines: "_TextLines", keywords: Keywords) -> dict[int, frozenset[int]]:
+    found: dict[int, frozenset[int]] = {}
+    for term, words in keywords.weighty.items():
+        for place in lines.places_of(term):
+            found[place] = found[place] | words if place in found else words
+    return found
 
 
 def heading_words(heading: str, keywords: Keywords) -> tuple[frozenset[int], int]:
     """The keywords in a heading, and how many terms it has."""
-    terms = keywords.analyzer.tokens(heading)
+    terms = _heading_terms(heading, keywords.analyzer) if len(heading) <= _CACHED_CHARS else keywords.analyzer.tokens(heading)
     return keywords.in_terms(terms), len(terms)
 
 
@@ -134,10 +157,14 @@ def page_of(node: BaseNode) -> str | None:
     return None if label in (None, "") else str(label)
 
 
-def _weight(retriever: BaseRetriever, group: tuple[str, ...]) -> float:
+def _weights(retriever: BaseRetriever, groups: Sequence[tuple[str, ...]]) -> tuple[float, ...]:
     if not isinstance(retriever, LexicalRetriever):
-        return 1.0
+        return tuple(1.0 for _ in groups)
     view = retriever.postings.view()
+    return tuple(_weight(view, group) for group in groups)
+
+
+def _weight(view: PostingsView, group: tuple[str, ...]) -> float:
     alive = view.alive
     found = sum(len(held) if alive is None else int(alive[held].sum()) for held, _, _ in view.matches(Counter([group])))
     return inverse_document_frequency(view.n_texts, found) if found else 0.0
@@ -149,10 +176,56 @@ def _analyzer_for(text: str, analyzer: TextAnalyzer) -> TextAnalyzer:
     return analyzer if language is None else replace(analyzer, language=language)
 
 
-def _spans(text: str, language: str) -> Sequence[Span]:
-    return _cached_spans(text, language) if len(text) <= _CACHED_CHARS else sentence_spans(text, language=language)
+@dataclass(frozen=True, slots=True)
+class _TextLines:
+    """The lines of a text, as far as they depend on no question.
+
+    Attributes:
+        text: the text.
+        spans: where each line stands.
+        places: for each term the lines that hold it, ascending; most terms stand on one.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    places: Mapping[str, int | tuple[int, ...]]
+    _shown: dict[int, tuple[str, str]] = field(default_factory=dict[int, tuple[str, str]])
+
+    @classmethod
+    def read(cls, text: str, analyzer: TextAnalyzer) -> "_TextLines":
+        own = _analyzer_for(text, analyzer)
+        spans = tuple(sentence_spans(text, language=own.language))
+        places: dict[str, list[int]] = {}
+        for place, (start, end) in enumerate(spans):
+            for term in set(own.tokens(text[start:end])):
+                places.setdefault(term, []).append(place)
+        return cls(text, spans, {term: held[0] if len(held) == 1 else tuple(held) for term, held in places.items()})
+
+    def places_of(self, term: str) -> tuple[int, ...]:
+        """The lines that hold a term, ascending."""
+        held = self.places.get(term)
+        if held is None:
+            return ()
+        return (held,) if isinstance(held, int) else held
+
+    def shown(self, place: int) -> tuple[str, str]:
+        """What is shown of a line, and the same without figures; kept, as a line that holds words of one question often holds some of the next."""
+        known = self._shown.get(place)
+        if known is None:
+            start, end = self.spans[place]
+            text = " ".join(self.text[start:end].split())[:_SHOWN_CHARS]
+            known = self._shown[place] = text, _FIGURES.sub("0", text)
+        return known
+
+
+def _lines_of(text: str, analyzer: TextAnalyzer) -> _TextLines:
+    """What is kept is known by the text and the analyzer, so that it is never out of date."""
+    return _cached_lines(text, analyzer) if len(text) <= _CACHED_CHARS else _TextLines.read(text, analyzer)
+
+
+_cached_lines = lru_cache(maxsize=_CACHED_TEXTS)(_TextLines.read)
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
-def _cached_spans(text: str, language: str) -> tuple[Span, ...]:
-    return tuple(sentence_spans(text, language=language))
+def _heading_terms(heading: str, analyzer: TextAnalyzer) -> tuple[str, ...]:
+    return tuple(analyzer.tokens(heading))

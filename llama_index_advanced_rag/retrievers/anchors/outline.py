@@ -154,7 +154,7 @@ def _one_passage_sections(passages: Iterable[BaseNode], table: UnitTable) -> lis
     for node in passages:
         region = region_of(node, table)
         if region.kind == "section" and region.unit is None:
-            held.setdefault(region.key, (region, []))[1].append(Passage(node))
+            held.setdefault(region.key, (region, []))[1].append(Passage.of(node))
     return [Candidate(region, tuple(found)) for region, found in held.values()]
 
 

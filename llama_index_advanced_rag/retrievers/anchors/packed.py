@@ -56,7 +56,7 @@ def packed_sections(document: BaseNode, passages: Sequence[BaseNode], table: Uni
         region = Region(
             f"{node.node_id}\0{heading.start}", "section", document_of(node), path, heading.title, heading.level, heading.start, page_of(node), None
         )
-        found.append(Candidate(region, (Passage(node),)))
+        found.append(Candidate(region, (Passage.of(node),)))
     return found
 
 

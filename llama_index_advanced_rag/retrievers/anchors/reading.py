@@ -9,7 +9,8 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag.hierarchy.units import UnitTable
 from llama_index_advanced_rag.ranking.anchors import order_passages
-from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage
+from llama_index_advanced_rag.retrievers.anchors.candidates import Candidate, Passage, text_order
+from llama_index_advanced_rag.retrievers.anchors.read_nodes import ReadNode
 from llama_index_advanced_rag.stores.filters.metadata_filters import filterable_metadata, metadata_matches
 from llama_index_advanced_rag.stores.node_source import NodeSource
 
@@ -59,7 +60,7 @@ class RegionReader:
         self._max_tokens, self._count_tokens = max_tokens, count_tokens
         self._inside: dict[int, list[Passage]] = defaultdict(list)
         for passage in passages:
-            for place in self._places(passage.node):
+            for place in passage.read.places(table):
                 self._inside[place].append(passage)
         self._sections: dict[str, BaseNode | None] = {}
         self._given: set[str] = set()
@@ -68,12 +69,13 @@ class RegionReader:
 
     def read(self, ranked: Sequence[Candidate], top_k: int) -> list[Reading]:
         """What is given of the best regions, until there are `top_k` nodes; a region whose text was given already is passed over."""
-        self._load_sections([one for one in ranked[: 2 * top_k] if self._may_be_whole(one)])
         readings: list[Reading] = []
         left = top_k
-        for candidate in ranked:
+        for number, candidate in enumerate(ranked):
             if left <= 0:
                 break
+            if number % top_k == 0:
+                self._load_sections([one for one in ranked[number : number + top_k] if self._may_be_whole(one)])
             whole = self._whole(candidate)
             nodes = self._parts(candidate)[:left] if whole is None else [whole]
             if nodes:
@@ -118,24 +120,24 @@ class RegionReader:
     def _parts(self, candidate: Candidate) -> list[BaseNode]:
         """Passages of a region, best first, as many as fit; at least one where one is left."""
         place = candidate.region.unit
-        hit = [one for one in candidate.passages or self._inside.get(-1 if place is None else place, []) if self._is_free(one.node)]
+        hit = [one for one in candidate.passages or self._inside.get(-1 if place is None else place, []) if self._is_free(one.read)]
         if not hit and place is not None and not candidate.passages:
-            hit = [Passage(node) for node in self._first_passages(place)]
+            hit = self._first_passages(place)
         anchors = [one.anchor for one in hit]
         order = [spot for spot in order_passages(anchors) if anchors[spot] >= _WORTH_READING * max(anchors)]
         chosen: list[BaseNode] = []
         left = self._max_tokens
-        for node in (hit[spot].node for spot in order):
-            left -= self._count_tokens(node.get_content(metadata_mode=MetadataMode.NONE))
+        for read in (hit[spot].read for spot in order):
+            left -= self._count_tokens(read.node.get_content(metadata_mode=MetadataMode.NONE))
             if chosen and left < 0:
                 break
-            chosen.append(node)
+            chosen.append(read.given())
         return chosen
 
-    def _is_free(self, node: BaseNode) -> bool:
-        return node.node_id not in self._given and not self._given_whole.intersection(self._places(node))
+    def _is_free(self, read: ReadNode) -> bool:
+        return read.node.node_id not in self._given and self._given_whole.isdisjoint(read.places(self._table))
 
-    def _first_passages(self, place: int) -> list[BaseNode]:
+    def _first_passages(self, place: int) -> list[Passage]:
         """The passages with which a unit begins, in the order of the text."""
         units = self._table.units
         inside = [place]
@@ -144,8 +146,8 @@ class RegionReader:
         unit_ids = [units[inner].unit_id for inner in inside]
         children = [child.node_id for node in self._nodes.get_nodes(unit_ids) for child in node.child_nodes or []]
         leaves = [node_id for node_id in dict.fromkeys(children) if node_id not in set(unit_ids)][:_MOST_PASSAGES]
-        found = [node for node in self._nodes.get_nodes(leaves) if not node.child_nodes and self._matches(node) and self._is_free(node)]
-        return sorted(found, key=lambda node: (getattr(node, "start_char_idx", None) or 0, node.node_id))
+        found = [Passage.of(node) for node in self._nodes.get_nodes(leaves) if not node.child_nodes and self._matches(node)]
+        return sorted((one for one in found if self._is_free(one.read)), key=text_order)
 
     def _matches(self, node: BaseNode) -> bool:
         return metadata_matches(filterable_metadata(node), self._filters)
