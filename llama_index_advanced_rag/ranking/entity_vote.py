@@ -22,8 +22,10 @@ def select_voters(scores: Floats, top_n: int = TOP_N) -> NDArray[np.int64]:
         >>> select_voters(np.array([0.2, 0.9, 0.9, 0.0]), 3).tolist()
         [1, 2, 0]
     """
-    order = np.argsort(-scores, kind="stable")[:top_n]
-    return order[scores[order] > 0]
+    places = np.flatnonzero(scores > 0)
+    if 0 < top_n < len(places):
+        places = places[scores[places] >= np.partition(scores[places], -top_n)[-top_n]]
+    return places[np.argsort(-scores[places], kind="stable")][:top_n]
 
 
 def vote(naming: "csr_array", voters: NDArray[np.int64], scores: Floats, *, n_votes: int, share_weight: float = SHARE_WEIGHT) -> Floats:

@@ -44,9 +44,8 @@ class Votes:
     def best(self, top_k: int) -> list[tuple[str, float]]:
         """Node ids and scores, best first; chunks without a vote are left out."""
         values = np.round(np.where(self.entities.graph.is_passage, self.chunks, 0.0), _DIGITS)
-        order = np.argsort(-values, kind="stable")[:top_k]
         ids = self.entities.graph.chunk_ids
-        return [(ids[int(place)], float(values[place])) for place in order if values[place] > 0]
+        return [(ids[place], float(values[place])) for place in select_voters(values, top_k).tolist()]
 
     def story(self, node_id: str) -> tuple[str, dict[str, Any]]:
         """Which entities voted for a chunk."""

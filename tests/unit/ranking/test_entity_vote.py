@@ -134,3 +134,10 @@ def test_a_million_mentions_are_counted_at_once() -> None:
     scores = random.random(50_000)
     voters = select_voters(scores, 40)
     assert vote(naming, voters, scores[voters], n_votes=40).max() <= 1
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5000001, 0.9, 1.0]), max_size=60), st.integers(1, 70))
+def test_the_best_are_those_of_a_whole_sort(values, top_n):
+    scores = np.array(values)
+    order = np.argsort(-scores, kind="stable")[:top_n]
+    assert select_voters(scores, top_n).tolist() == order[scores[order] > 0].tolist()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from llama_index_advanced_rag.ranking import unit_bm25
 from llama_index_advanced_rag.ranking.unit_bm25 import UnitTree, WordMatches, score_units
 from llama_index_advanced_rag.stores.postings_store import PostingsStore
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
@@ -114,3 +115,13 @@ def test_deep_and_wide_trees_take_no_time() -> None:
     wide = UnitTree(np.arange(n_documents, dtype=np.int32), np.full(n_documents, -1, dtype=np.int32), np.full(n_documents, 5))
     scores = score_units(wide, [WordMatches(np.arange(0, n_documents, 2), np.ones(n_documents // 2, dtype=np.int64))])
     assert np.count_nonzero(scores) == n_documents // 2
+
+
+@given(corpora(), queries, st.integers(1, 40))
+@settings(max_examples=80, deadline=None)
+def test_words_may_be_scored_some_at_a_time(corpus: tuple[list[int], Held], query: str, cells: int) -> None:
+    parents, held = corpus
+    together = scores_of(parents, held, query)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unit_bm25, "_CELLS", cells)
+        assert scores_of(parents, held, query).tobytes() == together.tobytes()
