@@ -21,6 +21,7 @@ from llama_index_advanced_rag.prompts import CONDENSE_QUESTION, CONDENSE_QUESTIO
 from llama_index_advanced_rag.query_engines.adaptive import AdaptiveQueryEngine
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
+from llama_index_advanced_rag.text.question_routes.signals import read_question_signals
 from llama_index_advanced_rag.trace import RetrievalTrace, capture_trace, report
 from llama_index_advanced_rag.usage import UsageLedger, apredict, capture_usage, predict
 
@@ -52,7 +53,7 @@ class GroundedChatEngine(BaseChatEngine):
     With an LLM a message that has a conversation before it is first rewritten as one question (one call; when that fails
     the message is used as it is, and the trace says so), then answered (one call more). Without one, a message that refers
     back ("And in 2022?", "Who founded it?") gets words of the last two questions and names of the last answer, and the
-    answer quotes the documents; no call. One object is one conversation: do not answer two messages of it at a time.
+    answer quotes the documents; no call. A message that only thanks or greets is left as it is, with an LLM too. One object is one conversation: do not answer two messages of it at a time.
 
     `chat` returns an `AgentChatResponse` whose `metadata` are those of the query engine and `question` (what was asked of
     the documents). A stream keeps them in `response.sources[0].raw_output.metadata`, complete when the stream ends or is
@@ -160,7 +161,7 @@ class GroundedChatEngine(BaseChatEngine):
             yield _Talk(message, trace, ledger)
 
     def _condense(self, message: str, history: Sequence[ChatMessage]) -> str:
-        if self._llm is None or not history or not message.strip():
+        if self._llm is None or not history or _stands_alone(message):
             return self._with_terms(message, history)
         try:
             question = predict(self._llm, CONDENSE_QUESTION, self._condense_prompt, **_condense_variables(message, history))
@@ -169,7 +170,7 @@ class GroundedChatEngine(BaseChatEngine):
         return question.strip() or _as_it_is(message, "it answered nothing")
 
     async def _acondense(self, message: str, history: Sequence[ChatMessage]) -> str:
-        if self._llm is None or not history or not message.strip():
+        if self._llm is None or not history or _stands_alone(message):
             return self._with_terms(message, history)
         try:
             question = await apredict(self._llm, CONDENSE_QUESTION, self._condense_prompt, **_condense_variables(message, history))
@@ -178,6 +179,8 @@ class GroundedChatEngine(BaseChatEngine):
         return question.strip() or _as_it_is(message, "it answered nothing")
 
     def _with_terms(self, message: str, history: Sequence[ChatMessage]) -> str:
+        if _stands_alone(message):
+            return message
         language = self._query_engine.language
         analyzer = TextAnalyzer(language if language != "auto" else detect_language(_last_words(message, history)) or "en")
         return with_history_terms(message, history, analyzer=analyzer)
@@ -211,6 +214,11 @@ def _exchange(message: str, answer: str) -> list[ChatMessage]:
 
 def _delta(text: str, piece: str) -> ChatResponse:
     return ChatResponse(message=ChatMessage(role=MessageRole.ASSISTANT, content=text), delta=piece)
+
+
+def _stands_alone(message: str) -> bool:
+    """Whether a message needs nothing of the conversation: nothing is said, or "Thank you!" and the like."""
+    return not message.strip() or bool(read_question_signals(message).talk)
 
 
 def _condense_variables(message: str, history: Sequence[ChatMessage]) -> dict[str, str]:
