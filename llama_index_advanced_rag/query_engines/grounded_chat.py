@@ -53,7 +53,8 @@ class GroundedChatEngine(BaseChatEngine):
     With an LLM a message that has a conversation before it is first rewritten as one question (one call; when that fails
     the message is used as it is, and the trace says so), then answered (one call more). Without one, a message that refers
     back ("And in 2022?", "Who founded it?") gets words of the last two questions and names of the last answer, and the
-    answer quotes the documents; no call. A message that only thanks or greets is left as it is, with an LLM too. One object is one conversation: do not answer two messages of it at a time.
+    answer quotes the documents; no call. A message that only thanks or greets is left as it is, with an LLM too. One object
+    is one conversation: do not answer two messages of it at a time.
 
     `chat` returns an `AgentChatResponse` whose `metadata` are those of the query engine and `question` (what was asked of
     the documents). A stream keeps them in `response.sources[0].raw_output.metadata`, complete when the stream ends or is

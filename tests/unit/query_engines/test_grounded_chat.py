@@ -163,5 +163,5 @@ def test_settings_llm_is_never_called(settings_llm_untouched: None) -> None:
 @pytest.mark.parametrize("answers", [(), ("Who founded Acme?",)], ids=["no LLM", "LLM"])
 def test_thanks_get_nothing_of_the_conversation(answers: tuple[str, ...]) -> None:
     told = [ChatMessage(role=MessageRole.USER, content="Who founded Acme?"), ChatMessage(role=MessageRole.ASSISTANT, content="Jane Doe founded Acme [1].")]
-    chat, retriever = make_chat(*answers, chat_history=told)
+    chat, _ = make_chat(*answers, chat_history=told)
     assert chat.chat("Thank you very much!").metadata["question"] == "Thank you very much!"
