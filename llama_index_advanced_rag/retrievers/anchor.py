@@ -69,8 +69,11 @@ class AnchorRetriever(TracedRetriever):
        one the passages with the best hits, as many tokens together.
 
     Without an LLM 0 calls, with one 1 or 2 a query. An empty query finds nothing. A detector that fails is left out and
-    reported; when all fail, the first error is raised. Scores are above 0 and at most 1, higher is better: those of the region for
-    its first node, less for further ones; of parts that the arbiter named from 1 down to above 0.5, of others at most 0.5.
+    reported; when all fail, the first error is raised. Passages of a `CorpusIndex` that were read lately (4,096 at most) are kept for the
+    next questions, as long as they are what is stored; the retrievers then send no retrieval events.
+
+    Scores are above 0 and at most 1, higher is better: those of the region for its first node, less for further ones; of parts that the
+    arbiter named from 1 down to above 0.5, of others at most 0.5.
 
     Args:
         lexical: finds passages by words; any retriever, best a `LexicalRetriever`.

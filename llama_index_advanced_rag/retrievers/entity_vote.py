@@ -43,7 +43,7 @@ class Votes:
 
     def best(self, top_k: int) -> list[tuple[str, float]]:
         """Node ids and scores, best first; chunks without a vote are left out."""
-        values = np.round(np.where(self.entities.graph.is_passage, self.chunks, 0.0), _DIGITS)
+        values: NDArray[np.float64] = np.where(self.entities.graph.is_passage, self.chunks, 0.0).round(_DIGITS)
         ids = self.entities.graph.chunk_ids
         return [(ids[place], float(values[place])) for place in select_voters(values, top_k).tolist()]
 

@@ -56,6 +56,9 @@ class HierarchicalRetriever(TracedRetriever):
     each document and section (and cluster), after a change one for what is new.
     An empty query finds nothing.
 
+    Over one `CorpusIndex` `top_down` puts rows in order, and builds nodes for the final list only; LlamaIndex's retrieval events are then its own, and
+    the retriever sends none.
+
     Scores are 0 to 1 in `top_down` and `collapsed`, those of the retriever in `merge_up`; higher is better.
 
     Args:

@@ -26,6 +26,16 @@ def test_words_without_weight_cover_nothing():
     assert coverage({0, 1}, [0.0, 2.0]) == 1
 
 
+@given(st.lists(st.floats(0, 10), min_size=12, max_size=20), st.permutations(range(12)))
+def test_what_words_cover_does_not_depend_on_their_order(weights, words):
+    one, other = frozenset[int](), frozenset[int]()
+    for word in words[:9]:
+        one |= {word}
+    for word in reversed(words[:9]):
+        other |= {word}
+    assert coverage(one, weights) == coverage(other, weights) == coverage(words[:9], weights)
+
+
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=6), st.data())
 def test_keywords_that_meet_in_a_line_count_for_at_least_their_sum(weights, data):
     words = data.draw(st.sets(st.integers(0, len(weights) - 1)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llama_index.core import set_global_tokenizer
 from llama_index.core.schema import BaseNode, Document, IndexNode, NodeWithScore, TextNode
+from llama_index.core.utils import get_tokenizer
 
 from llama_index_advanced_rag import CorpusIndex
 from llama_index_advanced_rag.corpus import Corpus
 from llama_index_advanced_rag.hierarchy.units import UnitTable
+from llama_index_advanced_rag.retrievers.anchors import lines as lines_module
 from llama_index_advanced_rag.retrievers.anchors.lines import Keywords, read_lines
 from llama_index_advanced_rag.retrievers.anchors.read_nodes import ReadNode, ReadPassages
 from llama_index_advanced_rag.retrievers.anchors.regions import region_of
+from llama_index_advanced_rag.retrievers.anchors.token_counts import count_tokens
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.testing import DeterministicEmbedding
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer
@@ -163,6 +168,27 @@ def test_many_ask_while_one_writes() -> None:
         for node in (node for one in asking for node in one.result() if node.ref_doc_id == "a"):
             assert node.metadata["title"].split()[-1] in node.get_content() or node.metadata["title"] == "a", "text and metadata are of one version"
     assert shown(retriever.retrieve(QUESTION)) == read_anew(retriever)
+
+
+def test_tokens_are_those_of_the_tokenizer_of_the_moment() -> None:
+    before = get_tokenizer()
+    try:
+        for tokenizer, expected in ((str.split, 3), (list, 13), (str.split, 3)):
+            set_global_tokenizer(tokenizer)
+            assert [count_tokens("Fees are due."), count_tokens("Fees are due.")] == [expected, expected]
+            assert count_tokens("Fees " * 5000) == len(tokenizer("Fees " * 5000))
+    finally:
+        set_global_tokenizer(before)
+
+
+def test_a_very_long_passage_is_read_in_no_time_and_not_kept() -> None:
+    long = "fees of the fox and no end " * 40_000
+    lexical = LexicalRetriever.from_defaults(nodes=[TextNode(text="fees"), TextNode(text="fox"), TextNode(text="sea")], language="en")
+    kept, started = lines_module._cached_lines.cache_info().currsize, time.perf_counter()
+    lines = read_lines(TextNode(text=long), Keywords.of(QUESTION, lexical, TextAnalyzer("en")))
+    assert len(lines) > 1000
+    assert time.perf_counter() - started < 20
+    assert lines_module._cached_lines.cache_info().currsize == kept
 
 
 def test_where_a_node_stands_is_of_the_table_that_is_asked() -> None:
