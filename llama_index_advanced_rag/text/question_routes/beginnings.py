@@ -5,34 +5,21 @@ import re
 from llama_index_advanced_rag.text.question_routes.wording import Wording, words_like
 
 _OPENING = {
-    "en": re.compile(
-        r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear \w+|thanks?|thank you|sorry|please|excuse me|ok|okay|so|and|well"
-        r"|quick question|question)(?: there| again| all| everyone| team| so much)?[ ,;:.!-]+)+"
-    ),
-    "fr": re.compile(
-        r"(?:(?:bonjour|bonsoir|salut|coucou|hello|merci|pardon|excusez-moi|s'il (?:te|vous) plait|svp|stp|ok|alors|et|donc|dis"
-        r"|dites)(?: a tous| madame| monsieur| encore| beaucoup)?[ ,;:.!-]+)+"
-    ),
+    "en": re.compile(r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks?|thank you|sorry|please|ok|so|and)(?: there| again| all)?[ ,;:.!-]+)+"),
+    "fr": re.compile(r"(?:(?:bonjour|bonsoir|salut|merci|pardon|s'il (?:te|vous) plait|svp|stp|ok|alors|et|donc)(?: a tous| madame| monsieur)?[ ,;:.!-]+)+"),
 }
 _LEAD_IN = {
-    "en": words_like(
-        r"(?:can|could|would|will) (?:you|someone|anyone)(?: please| kindly)? (?:tell|explain|show|remind|let|give|find|help|say|look up"
-        r"|check)(?: to)?(?: me| us)?(?: know| out| understand)?(?: the)?",
-        r"(?:i|we|would|and|to)(?:'d| would)? (?:like|want|need|have|love) to (?:know|find out|understand|learn|check)",
-        r"(?:i|we)(?:'m| am| was| were)? wonder(?:ing)?",
-        r"do you (?:happen to )?know|any idea|wondering|not sure",
-        r"please|tell (?:me|us)|let me know|remind me|find out|find|look up|explain|check|show (?:me|us)|give (?:me|us)|describe|state|name|define|indicate",
-    ),
-    "fr": words_like(
-        r"(?:peux|peut|pourrais|pourrait|pourriez|pouvez|veuillez)(?:-tu|-vous|-on)?(?: s'il (?:te|vous) plait,?)?(?: me| m'| nous)? ?(?:dire"
-        r"|indiquer|expliquer|donner|preciser|rappeler|trouver|montrer|renseigner)",
-        r"(?:tu peux|vous pouvez) (?:me |m')?(?:dire|indiquer|expliquer|donner|preciser|rappeler|trouver)",
-        r"(?:je |j')(?:voudrais|souhaite|souhaiterais|veux|cherche a|dois|aimerais|me demande|cherche|ai besoin de)(?: bien)?(?: (?:savoir"
-        r"|connaitre|comprendre|verifier|trouver))?",
-        r"(?:dis|dites|indique|indiquez|explique|expliquez|rappelle|rappelez|precise|precisez|donne|donnez|trouve|trouvez|cherche|cherchez"
-        r"|montre|montrez|decris|decrivez)(?:[ -]moi|[ -]nous)?",
-        r"sais-tu|savez-vous|est-ce que (?:tu sais|vous savez)|une idee de|merci de (?:m'|me )?\w+",
-    ),
+    "en": words_like(r"""
+        (?:can|could|would|will) you(?: please)? (?:tell|explain|show|remind|give|find|help)(?: me| us)?
+        (?:i|we|would|and)(?:'d| would)? (?:like|want|need) to (?:know|find out|understand)|i(?:'m| am)? wonder(?:ing)?
+        do you know|please|(?:tell|remind|show|give) (?:me|us)|let me know|find out|find|look up|explain|describe|name|define
+        """),
+    "fr": words_like(r"""
+        (?:peux|pourrais|pourriez|pouvez)-(?:tu|vous)(?: me| nous)? (?:dire|indiquer|expliquer|donner|preciser|rappeler|trouver)
+        (?:tu peux|vous pouvez) (?:me )?(?:dire|indiquer|expliquer|donner|trouver)|merci de (?:m'|me )?\w+
+        (?:je |j')(?:voudrais|souhaite|souhaiterais|veux|cherche a|aimerais|me demande|cherche)(?: (?:savoir|connaitre|comprendre))?
+        (?:dis|indique|explique|rappelle|precise|donne|trouve|cherche|montre|decris)[rz]?(?:-moi|-nous)?|sais-tu|savez-vous
+        """),
 }
 _PLEASE = re.compile(r"[ ,:]+(?:(?:please|s'il (?:te|vous) plait|svp|stp)[, ]+)*")
 _LATEST_LEAD_IN = 200

@@ -9,11 +9,9 @@ from llama_index_advanced_rag.text.spans import find_spans
 
 _TITLE = re.compile(r"«\s?([^«»]{2,80}?)\s?»|[“\"]([^“”\"]{2,80})[”\"]")
 _NO_NAMES = words_of("""
-    i it ok us pdf faq cv hr rh tv usb dvd pin url id ai ia gdpr rgpd q1 q2 q3 q4 t1 t2 t3 t4 s1 s2 vat tva ca eps ebitda rtt
-    breton basque corse latin greek russian chinese japanese arabic portuguese polish swedish welsh irish russe chinois japonais arabe espagnol
-    italien
-    english french german spanish italian dutch français anglais allemand christmas noël
-    monday tuesday wednesday thursday friday saturday sunday
+    i ok us pdf faq cv hr rh pin url ai ia gdpr rgpd q1 q2 q3 q4 t1 t2 t3 t4 vat tva eps ebitda
+    english french german spanish italian dutch portuguese breton latin chinese japanese
+    anglais français allemand espagnol italien néerlandais portugais chinois japonais
     """)
 _GOES_ON = re.compile(r"'s? ?\w|[,:] ?\w|,? (?:and|or|et|ou|vs\.?|versus|&) (?:the |l[ae] |l'|les |d')?[A-ZÀ-Ý]")
 _ENDS_SENTENCE = re.compile(r"[.!?] \Z")
@@ -55,9 +53,6 @@ def _is_name(written: str, start: int, end: int) -> bool:
 
 
 _OPENERS = words_of("""
-    euh ha oh ah um hi hello hey howdy thanks thank please sorry ok okay yes no well so great good perfect wonderful super nice cool excellent
-    brilliant lovely right sure
-    amazing fantastic awesome cheers morning evening goodbye bye dear
-    bonjour bonsoir salut coucou merci pardon désolé désolée oui non bien alors parfait génial excellent formidable nickel bravo chouette bonne
-    bon adieu
+    hi hello hey thanks thank please sorry ok okay yes no well so great good perfect nice bye dear
+    bonjour bonsoir salut merci pardon désolé désolée oui non bien alors parfait génial bravo bon bonne
     """)

@@ -14,83 +14,61 @@ def either(words: str) -> str:
 
 DOCUMENT = {
     "en": either("""
-        manual handbook guide report contract agreement lease polic(?:y|ies) act law code regulation directive statute bylaw charter novel
-        book play poem story
-        document file thesis dissertation paper study leaflet brochure minutes agenda filing prospectus form specification constitution
-        treaty newsletter
-        budget judg(?:e)?ment letter memo protocol catalogue volume chapter section annex appendix 10-k 10-q annual_report quarterly_report
-        gdpr text trilogy part booklet collection anthology
-        white_paper terms_and_conditions terms_of_service press_release datasheet data_sheet user_guide package_insert proposal by-law
-        tender sermon saga
+        manual handbook guide user_guide report annual_report quarterly_report 10-k 10-q filing prospectus budget
+        contract agreement lease polic(?:y|ies) terms_of_service law act code regulation directive statute charter treaty constitution gdpr
+        novel book play poem story text chapter section part volume
+        document file thesis dissertation paper white_paper study leaflet brochure minutes agenda form specification
+        newsletter press_release datasheet letter memo protocol catalogue judg(?:e)?ment proposal
         """),
     "fr": either("""
-        manuel guide rapport contrat accord bail politique loi code reglement directive statut charte roman livre piece poeme recit document
-        fichier these
-        memoire etude enquete notice brochure depliant proces-verba(?:l|ux) pv compte[_-]rendu ordre_du_jour formulaire norme constitution traite
-        encyclopedie tome chapitre section annexe avenant convention livret budget testament jugement arrete lettre note protocole catalogue
-        cahier_des_charges rgpd bulletin rapport_annuel bilan conte nouvelle texte mode_d'emploi prospectus mode[_-]operatoire partie saga
-        trilogie recueil anthologie
+        manuel guide mode_d'emploi notice rapport rapport_annuel bilan budget enquete etude
+        contrat accord bail convention avenant politique loi code reglement directive statut charte traite constitution rgpd
+        roman livre piece poeme recit nouvelle texte chapitre section partie tome
+        document fichier these memoire brochure livret formulaire norme proces-verba(?:l|ux) pv compte[_-]rendu ordre_du_jour
+        bulletin lettre note protocole catalogue cahier_des_charges jugement arrete
         """),
 }
 
 RELATIVE = {
     "en": either("""
-        mother father brother sister wife wives husband son daughter spouse partner parent child children grandfather grandmother uncle aunt
-        cousin widow(?:er)?
-        boss supervisor country_of_origin nephew niece fiance brother-in-law sister-in-law father-in-law mother-in-law son-in-law daughter-in-law
-        stepfather stepmother
-        half-brother mentor teacher tutor pupil student rival colleague friend assistant
-        author writer director composer painter architect founder co-founder cofounder publisher editor translator producer screenwriter
-        singer performer
-        inventor creator designer illustrator librettist conductor lyricist songwriter artist sculptor photographer narrator biographer presenter host
+        mother father parent brother sister wife husband spouse partner son daughter child children grandfather grandmother uncle aunt
+        cousin nephew niece widow(?:er)? (?:mother|father|brother|sister|son|daughter)-in-law mentor teacher student rival colleague friend
+        author writer director composer painter architect founder co-?founder publisher editor translator producer screenwriter singer
+        performer inventor creator designer conductor songwriter artist sculptor photographer narrator biographer presenter host
         owner manufacturer maker supplier landlord tenant contractor subcontractor employer sponsor insurer auditor operator builder
-        distributor vendor
-        parent_compan(?:y|ies) parent subsidiar(?:y|ies) holding_company chairman chairwoman chair ceo cfo president mayor bishop king queen
-        leader successor
-        predecessor captain coach commander discoverer birthplace place_of_birth home_?town hometown alma_mater former_club club developer
-        record_label label production_company studio broadcaster network architects killer murderer assassin namesake protagonist
-        heroine hero star lead_actor lead_actress actor actress drummer guitarist frontman bassist keyboardist
+        parent_compan(?:y|ies) subsidiar(?:y|ies) chairman chairwoman chair ceo cfo president head mayor bishop king queen leader
+        successor predecessor captain coach commander boss supervisor discoverer developer
+        winner holder receiver recipient victim member killer protagonist hero heroine star lead_actor actor actress drummer guitarist
+        birthplace place_of_birth home_?town alma_mater club record_label label studio broadcaster country_of_origin
         """),
     "fr": either("""
-        mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-pere grand-mere oncle
-        tante cousin cousine
-        neveu niece beau-pere belle-mere beau-frere belle-sœur belle-soeur gendre bru beau-fils belle-fille demi-frere mentor professeur eleve
-        rival rivale collegue ami amie assistant assistante parrain marraine pays_d'origine ville_d'origine
-        auteur autrice ecrivain realisateur realisatrice compositeur compositrice peintre architecte fondateur fondatrice cofondateur
-        cofondatrice editeur
-        editrice traducteur traductrice producteur productrice scenariste interprete inventeur inventrice createur creatrice dessinateur illustrateur
-        librettiste parolier sculpteur sculptrice photographe narrateur narratrice biographe presentateur presentatrice romancier romanciere
-        proprietaire fabricant constructeur fournisseur bailleur locataire prestataire employeur sponsor assureur exploitant distributeur
-        sous-traitant
-        maison[_-]mere societe[_-]mere filiale patron patronne pdg president presidente maire eveque roi reine chef dirigeant successeur
-        predecesseur capitaine entraineur entraineuse decouvreur lieu_de_naissance ville_natale pays_natal club_formateur ancien_club club
-        maison_de_disques studio assassin meurtrier heros heroine protagoniste chanteur chanteuse acteur actrice batteur guitariste developpeur
-        maitre_d'œuvre commanditaire mecene concepteur conceptrice
+        mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-(?:pere|mere)
+        oncle tante cousine? neveu niece beau-(?:pere|frere|fils) belle-(?:mere|sœur|soeur|fille) mentor professeur eleve rivale? collegue
+        auteur autrice ecrivain realisat(?:eur|rice) composit(?:eur|rice) peintre architecte (?:co)?fondat(?:eur|rice) edit(?:eur|rice)
+        traduct(?:eur|rice) product(?:eur|rice) scenariste interprete invent(?:eur|rice) creat(?:eur|rice) sculpt(?:eur|rice) photographe
+        narrat(?:eur|rice) romanci(?:er|ere) proprietaire fabricant construct(?:eur|rice) fournisseur bailleur locataire prestataire
+        employeur sponsor assureur exploitant sous-traitant maison[_-]mere societe[_-]mere filiale patronne? pdg presidente? maire eveque
+        roi reine chef dirigeante? successeur predecesseur capitaine entraineu(?:r|se) laureate? gagnante? vainqueur titulaire victime membre
+        assassin heros heroine chanteu(?:r|se) act(?:eur|rice) batteur guitariste developpeur concept(?:eur|rice)
+        lieu_de_naissance ville_natale pays_natal pays_d'origine club maison_de_disques
         """),
 }
 """Who or what somebody or something has: with `of` or `de` behind it, it describes one thing through another."""
 
 ENTITY = {
     "en": either("""
-        person man woman people compan(?:y|ies) firm bank agenc(?:y|ies) countr(?:y|ies) cit(?:y|ies) town village island river school
-        universit(?:y|ies)
-        newspaper magazine film movie novel song band album team station building ship war battle state county region province district
-        street lake mountain
-        museum theatre theater college institute laborator(?:y|ies) lab organi[sz]ation association part(?:y|ies) group hospital church
-        castle bridge airport
-        series show play opera game solvent chemical drug device part manager officer scientist researcher poet pianist botanist engineer politician
-        footballer player actor lawyer doctor physician nurse officer minister monarch emperor dynasty tribe league trust charity brand
-        paper referee journal book house painting statue machine lighthouse hotel shop restaurant festival award prize treaty
+        person man woman people compan(?:y|ies) firm bank agenc(?:y|ies) countr(?:y|ies) cit(?:y|ies) town village island river lake mountain
+        region state province district street school college universit(?:y|ies) institute laborator(?:y|ies) museum hospital church
+        organi[sz]ation association part(?:y|ies) group team band brand newspaper magazine journal book novel film movie song album series
+        show play opera game building station bridge castle house hotel ship war battle award prize festival
+        officer manager scientist researcher poet politician footballer player lawyer doctor engineer character solvent drug device product
         """),
     "fr": either("""
-        personne homme gens entreprise societe firme banque agence pays ville village ile fleuve riviere ecole lycee universite journal
-        journaux revue film
-        roman chanson groupe album equipe gare batiment immeuble navire bateau guerre bataille etat region province departement rue lac montagne musee
-        theatre institut laboratoire organisation association parti hopita(?:l|ux) eglise chateau pont aeroport serie piece opera jeu solvant produit
-        medicament appareil responsable scientifique chercheur chercheuse poete pianiste botaniste ingenieur ministre depute deputee troupe
-        maison marque
-        chambre_de_commerce cabinet notaire avocat avocate medecin commune fondation orchestre ligue dynastie empereur monarque savant
-        savante voisin hotel restaurant phare boutique festival prix traite arbitre photographe
+        personne homme gens entreprise societe firme banque agence pays ville village ile fleuve riviere lac montagne region departement rue
+        province etat commune ecole lycee universite institut laboratoire musee hopita(?:l|ux) eglise organisation association fondation
+        parti groupe equipe troupe marque cabinet maison journal revue livre roman film chanson album serie piece opera jeu batiment immeuble
+        gare pont chateau hotel navire bateau guerre bataille prix festival
+        responsable scientifique cherche(?:ur|use) poete depute ministre avocate? medecin ingenieur personnage medicament appareil produit
         """),
 }
 """What a relative clause describes something through: the country where, l'entreprise qui."""

@@ -21,7 +21,7 @@ class QuestionSignals:
     Attributes:
         languages: ISO 639-1 codes of the languages whose rules were read: one, both if the question shows no language, none if it is in a third.
         names: the names in it, as written.
-        talk: what shows that no document is needed; empty unless the whole question needs none.
+        talk: what shows that no document is needed; empty unless the whole question needs none and names no place.
         places: places in documents (chapter 3, which page, where in the manual).
         figures: figures of reports, with their period.
         joins: comparisons, relations, causes, whole lists, changes over time.
@@ -58,9 +58,8 @@ def read_question_signals(question: str, language: str = AUTO) -> QuestionSignal
         (('Dublin',), ['"clause 12.2" is a place in a document'])
     """
     wording = read_wording(question, check_language(language))
-    names = names_in(wording)
-    talk = (*sums_in(wording, len(names)), *talk_in(wording, len(names)))
-    places = places_in(wording)
+    names, places = names_in(wording), places_in(wording)
+    talk = () if places else (*sums_in(wording), *talk_in(wording, len(names)))
     if talk or not wording.languages:
         return QuestionSignals(wording.languages, _written(wording, names), talk, tuple(places))
     bridges, joins = bridges_in(wording, names), joins_in(wording, names)

@@ -101,11 +101,21 @@ def _plain(char: str) -> str:
     return folded if len(folded) == 1 else lowered if len(lowered) == 1 else char
 
 
-def words_like(*lines: str) -> re.Pattern[str]:
+def one_of(*texts: str) -> str:
+    r"""The lines of texts as the alternatives of a regular expression, one idea a line.
+
+    Example:
+        >>> one_of("chapters?", "in common\nversus|vs")
+        'chapters?|in common|versus|vs'
+    """
+    return "|".join(line.strip() for text in texts for line in text.splitlines() if line.strip())
+
+
+def words_like(*texts: str) -> re.Pattern[str]:
     """A pattern for whole words or phrases, each line a regular expression on the plain question.
 
     Example:
         >>> words_like("clause", "in common").findall("clauses in common")
         ['in common']
     """
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(line.strip() for text in lines for line in text.splitlines() if line.strip())})(?:(?<=[' ])|(?!\w))")
+    return re.compile(rf"(?<![\w-])(?:{one_of(*texts)})(?:(?<=[' ])|(?!\w))")

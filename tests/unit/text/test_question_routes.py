@@ -35,8 +35,6 @@ def best(question: str, language: str = "auto") -> str:
         "Please paraphrase this sentence: The tenant shall leave.",
         'Translate "see you on Monday" into Dutch',
         "Tell me a joke about printers",
-        "Could you repeat that, please?",
-        "If 5 bakers need 4 hours, how long do 2 bakers need?",
         "Merci beaucoup !",
         "Bonsoir, ça va ?",
         "Es-tu un robot ?",
@@ -44,7 +42,6 @@ def best(question: str, language: str = "auto") -> str:
         "Convertis 30 miles en kilomètres",
         "Reformule cette phrase : donnez-moi le dossier.",
         "Écris un haïku sur la pluie",
-        "Répète plus lentement",
         "Comment dit-on « au revoir » en italien ?",
     ],
 )
