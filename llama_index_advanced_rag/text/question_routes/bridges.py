@@ -42,7 +42,7 @@ _VERB = re.compile(r" (?:(?P<done>\w{2,}ed|built|made|led|won)|is|was|were|has|h
 _ASKED = {
     "en": re.compile(
         rf"(?:(?:who|which|what)(?: is| was| are| were|'s)?|find|name|give me|tell me) (?:the |an? )?(?:names? of the )?(?:(?!of\b|in\b|for\b|the\b)[\w-]+ )??"
-        rf"(?:{RELATIVE['en']}(?: [\w-]+)? (?:of|behind)|{_ANY['en']} (?:{_PRONOUN['en']}|that|which))\b"
+        rf"(?:{RELATIVE['en']}(?: [\w-]+)? (?:of|behind)|{_ANY['en']} (?:{_PRONOUN['en']}|that|which))\b(?!.{{0,40}}'s )"
         rf"|(?:the )?{RELATIVE['en']} of [^?,:]{{3,40}}\??\Z"
     ),
     "fr": re.compile(

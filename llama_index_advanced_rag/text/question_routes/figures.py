@@ -21,17 +21,13 @@ _OUTRIGHT = {
 }
 _MEASURE = {
     "en": words_like("""
-        sales|incomes?|profits?|loss(?:es)?|earnings|margins?|dividends?
-        assets|liabilities|equity|debt|borrowings|goodwill|inventor(?:y|ies)|receivables|payables|cash
-        expenses?|expenditures?|spending|costs|provisions?|depreciation|amorti[sz]ation|impairments?|wages|salaries
+        sales|incomes?|profits?|loss(?:es)?|earnings|margins?|dividends?|expenses?|expenditures?|spending|costs|provisions?|depreciation
+        assets|liabilities|equity|debt|borrowings|inventor(?:y|ies)|receivables|payables|cash|wages|workforce|backlog|deficit|surplus
         (?:unemployment|growth|inflation|interest|occupancy|tax) rate|market share|share price
-        workforce|backlog|deficit|surplus
         """),
     "fr": words_like("""
-        ventes?|recettes?|revenus?|resultats?|benefices?|pertes?|marges?|dividendes?
-        bilan|actif|passif|fonds propres|dettes?|endettement|stocks?|creances|immobilisations|emprunts?
-        depenses?|charges?|frais|couts?|investissements?|amortissements|subventions?
-        taux (?:de|d')|part de marche|excedent|deficit|carnet de commandes
+        ventes?|recettes?|revenus?|resultats?|benefices?|pertes?|marges?|dividendes?|depenses?|charges?|frais|couts?|investissements?
+        bilan|actif|passif|dettes?|endettement|stocks?|creances|immobilisations|emprunts?|excedent|deficit|taux (?:de|d')|part de marche
         """),
 }
 _COUNTED = {

@@ -46,46 +46,34 @@ _ASKED = {
     "fr": words_like(rf"quel(?:le)?s?(?: est la| est le)? (?:{_CERTAIN['fr']}|(?P<weak>{_WEAK['fr']}))"),
 }
 _ORDERED = {language: words_like(rf"{_ORDINAL[language]} (?:{_CERTAIN[language]}|(?P<weak>{_WEAK[language]}))") for language in ("en", "fr")}
+_PIECE = {
+    "en": "(?:preface|introduction|conclusion|glossary|index|appendix|annex|schedule|tables?|figures?|chart|diagram)",
+    "fr": "(?:preface|introduction|conclusion|glossaire|index|annexe|tableau|figure|schema|graphique|notes?)",
+}
 _UNMISTAKABLE = {
     "en": words_like(rf"""
-        table of contents|executive summary
-        prologue|epilogue|foreword|preamble|footnotes?|endnotes?|bibliography|annexes|appendices
-        (?:in|from|of|at|to) the (?:preface|glossary|index|appendix|annex|schedules?|table|figure|chart|diagram|recitals)
+        table of contents|executive summary|prologue|epilogue|foreword|preamble|footnotes?|endnotes?|bibliography|annexes|appendices
+        (?:in|from|of|at|to|read|quote|show|summari[sz]e|what does|does)(?: me| us)? the {_PIECE["en"]}
         (?:introduction|conclusion|index|title|end|beginning|middle|structure|chapters?|sections?|parts?|pages?) (?:of|in) (?:the |this |our )?{DOCUMENT["en"]}
         where (?:exactly )?(?:in|on) (?:the |this |our |that )?(?:[\w-]+ )?{DOCUMENT["en"]}
-        where (?:is|are|was|were) .{{2,80}} (?:mentioned|discussed|described|defined|listed|stated|set out|explained)
-        where (?:do|does) .{{2,60}} (?:say|mention|discuss|describe|define|state|explain)
-        (?:does|what) the (?:appendix|annex|table|figure|preface|introduction|conclusion|chapter|section|clause) (?:say|show|list|contain)s?
-        (?:summari[sz]e|read|quote|show)(?: me| us)? the (?:introduction|conclusion|preface|appendix|annex|tables?|figures?|index|glossary)
-        how many (?:pages|chapters|sections|articles|annexes|clauses|footnotes|tables)
-        (?:items?|points?) (?:on|of) the agenda|word for word|verbatim
-        (?:line|row|column)s? .{{0,40}}(?:table|balance sheet|income statement)
+        where (?:is|are|was|were|do|does) .{{2,80}} (?:mention|discuss|describe|define|explain|state|list)(?:e?d)?
+        how many (?:pages|chapters|sections|articles|annexes|clauses|footnotes|tables)|(?:items?|points?) (?:on|of) the agenda|word for word
         """),
     "fr": words_like(rf"""
-        table des matieres|sommaire
-        prologue|epilogue|avant-propos|preambule|notes? de bas de page|bibliographie|annexes
-        (?:dans|de|a|en|selon|d'apres) (?:la |l'|le )?(?:preface|glossaire|index|annexe|introduction|conclusion|tableau|figure|schema|graphique)
+        table des matieres|sommaire|prologue|epilogue|avant-propos|preambule|notes? de bas de page|bibliographie|annexes
+        (?:dans|de|en|selon|d'apres|lis|cite|montre|resume|que (?:contient|dit|montre|prevoit))(?:-moi)? (?:la |l'|le )?{_PIECE["fr"]}
         (?:introduction|conclusion|titre|fin|debut|milieu|plan|chapitres?|sections?|parties?|pages?) (?:du |de la |de l'|de ce |de notre ){DOCUMENT["fr"]}
         (?:où|a quel endroit) (?:exactement )?(?:dans|du|de la|de l') ?(?:le |la |l'|ce |cette |notre )?{DOCUMENT["fr"]}
-        où (?:est|sont|parle|le|la|l'|se)\b.{{0,60}}(?:mentionnee?s?|definie?s?|decrite?s?|abordee?s?|traitee?s?|prevue?s?|question)
-        où (?:le |la |l'|ce |cette |est-ce que ){DOCUMENT["fr"]}.{{0,10}} (?:explique|dit|parle|mentionne|traite|definit|prevoit)
-        que (?:contient|dit|montre|prevoit) (?:l'|la |le )(?:annexe|tableau|figure|preface|introduction|conclusion|chapitre|section|clause)
-        (?:resume|lis|cite|montre)[rz]?(?:-moi|-nous)? (?:l'|la |le )(?:introduction|conclusion|preface|annexe|tableau|figure|glossaire|index)
-        combien (?:de |d')(?:pages|chapitres|articles|annexes|clauses|sections|paragraphes|tableaux)
-        points? (?:de|a) l'ordre du jour|mot (?:a|pour) mot
-        (?:ligne|colonne)s? .{{0,40}}(?:tableau|bilan|compte de resultat)
+        où (?:est|sont|le|la|l'|ce|se)\b.{{0,80}}(?:mentionne|defini|decri|aborde|traite|prevu|parle|explique|question)\w*
+        combien (?:de |d')(?:pages|chapitres|articles|annexes|clauses|sections|tableaux)|points? (?:de|a) l'ordre du jour|mot (?:a|pour) mot
         """),
 }
 _ELSEWHERE = {
-    "en": words_like(
-        r"(?:web|home|landing|login|contact) ?pages?|(?:chapter|page|part)s? (?:of|in) (?:his|her|their|my|our|[\w' ]{2,30}?'s) (?:life|career|history)"
-    ),
-    "fr": words_like(
-        r"pages? (?:web|internet|d'accueil|de connexion|de contact)|(?:chapitre|page|partie)s? (?:de (?:sa|leur|ma|la) |du )(?:vie|carriere|histoire)"
-    ),
+    "en": words_like("(?:web|home|landing|login|contact) ?pages?"),
+    "fr": words_like("pages? (?:web|internet|d'accueil|de connexion|de contact)"),
 }
 _WITHIN = re.compile(r"(?<!\w)(?:in|on|at|from|dans|a|sous|sur) \Z")
-_LABEL_AND_NUMBER = re.compile(r"(?<!\w)(?P<label>[^\W\d_]{3,13})\.? (?:\d{1,4}(?:\.\d{1,3}){0,5}|[ivxlIVXL]{1,5})(?!\w)")
+_LABEL_AND_NUMBER = re.compile(r"(?<!\w)(?P<label>[^\W\d_]{3,13})\.? (?:\d{1,4}(?:\.\d{1,3}){0,5}|[ivxl]{2,5}|[IVXL]{2,5}|[VX])(?!\w)")
 _PARAGRAPH_MARK = re.compile(r"§{1,2} ?\d[\d.]{0,12}")
 _NOT_LABELS = frozenset({"book", "note", "nota", "item", "part"})
 

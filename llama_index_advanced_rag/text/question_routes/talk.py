@@ -9,49 +9,42 @@ from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording,
 
 _COURTESY = {
     "en": r"""
-        hi|hello|hey|good (?:morning|afternoon|evening|night|day)
-        bye|goodbye|see you(?: soon| later| tomorrow)?|take care|have a (?:nice|good|great) (?:day|evening|weekend|one)
-        thanks|thank you|thx|many thanks|cheers|you're welcome|no problem|sorry
-        great|perfect|wonderful|excellent|awesome|brilliant|lovely|nice|cool|super|well done|good job
-        ok|okay|got it|understood|that(?:'s| is| was) (?:all|great|perfect|(?:very |really )?helpful|very kind)
-        how are you(?: doing)?|how is it going|how's it going|what's up|nice to meet you
-        there|again|everyone|all|team|so much|very much|a lot|today|and|for (?:now|your help|the help|everything|your time)
+        hi|hello|hey|good (?:morning|afternoon|evening|night)|how are you(?: doing)?|nice to meet you
+        bye|goodbye|see you(?: soon| later| tomorrow)?|have a (?:nice|good|great) (?:day|evening|weekend)
+        thanks|thank you|many thanks|cheers|you're welcome|sorry|ok|okay
+        great|perfect|wonderful|excellent|nice|cool|super|well done|that(?:'s| is| was) (?:all|great|perfect|(?:very )?helpful)
+        there|again|everyone|all|so much|very much|a lot|today|and|for (?:now|your help|everything)
         """,
     "fr": r"""
-        bonjour|bonsoir|salut|coucou|hello|bienvenue|enchantee?
-        au revoir|a bientot|a demain|a plus(?: tard)?|bonne (?:journee|soiree|nuit|continuation)|bon (?:week-end|courage|apres-midi)
-        merci|mille mercis|je (?:te|vous) remercie|de rien|pardon|desolee?
-        super|parfait|genial|excellent|formidable|nickel|bravo|tres bien|bien|cool
-        ok|d'accord|entendu|compris|c'est (?:tout|parfait|gentil|bon|note|super)
-        ca va|comment (?:ca va|vas-tu|allez-vous|tu vas)|(?:tu vas|vous allez) bien|quoi de neuf
-        beaucoup|infiniment|encore|a (?:toi|vous|tous|toutes)|tout le monde|madame|monsieur|et|pour (?:tout|(?:ton|votre) aide|(?:ta|votre) reponse)
+        bonjour|bonsoir|salut|coucou|(?:comment )?ca va|comment (?:vas-tu|allez-vous)|(?:tu vas|vous allez) bien|enchantee?
+        au revoir|a bientot|a demain|a plus tard|bonne (?:journee|soiree|nuit)|bon week-end
+        merci|je (?:te|vous) remercie|de rien|pardon|desolee?|ok|d'accord
+        super|parfait|genial|excellent|bravo|tres bien|bien|c'est (?:tout|parfait|gentil|bon)
+        beaucoup|encore|a (?:toi|vous|tous)|tout le monde|madame|monsieur|et|pour (?:tout|(?:ton|votre) aide)
         """,
 }
 _GREETING = {language: re.compile(rf"(?:(?:{one_of(text)})(?:[ ,;:.?!()-]+|\Z))+") for language, text in _COURTESY.items()}
 _ASSISTANT = {
     "en": words_like(r"""
-        (?:who|what) (?:exactly )?are you|who (?:made|created|built|trained|programmed|designed|developed) you
-        what(?:'s| is) your (?:name|favou?rite \w+)|how old are you|where are you from|how do you work|how (?:smart|reliable) are you
-        what (?:else )?can you (?:do(?: for me)?|help(?: me)? with)|what can i ask you|how can you help(?: me)?
-        (?:which|what|how many) languages (?:do|can) you (?:speak|understand)|do you (?:speak|understand) \w+
-        are you (?:(?:an? |the )?(?:real )?(?:robot|bot|human|person|machine|ai|computer|program|language model|llm|chatbot)|real|alive|conscious)
-        am i (?:talking|speaking) to an? \w+(?: person)?
-        (?:do|can) you (?:ever )?(?:sleep|dream|feel|think|lie|learn|make mistakes|get (?:tired|bored)|have (?:feelings|a name|emotions))
-        (?:introduce|describe) yourself|tell me about yourself
+        (?:who|what) are you|who (?:made|created|built|trained|programmed|designed) you|what(?:'s| is) your name
+        how old are you|where are you from|how do you work|(?:introduce|describe) yourself|tell me about yourself
+        what (?:else )?can you (?:do(?: for me)?|help(?: me)? with)|how can you help(?: me)?
+        (?:which|what) languages (?:do|can) you speak|do you speak \w+
+        are you (?:an? (?:real )?(?:robot|bot|human|person|machine|ai|computer|program|language model|chatbot)|real|human|alive)
+        (?:do|can) you (?:ever )?(?:sleep|dream|feel|think|make mistakes|have feelings)
         """),
     "fr": words_like(r"""
-        qui (?:es-tu|etes-vous)|tu es qui|vous etes qui|qui (?:t'a|vous a) (?:cree|fait|concu|programme|entraine|developpe)e?
-        comment (?:t'appelles-tu|tu t'appelles|vous appelez-vous|fonctionnes-tu|tu fonctionnes)|quel (?:est ton nom|age as-tu)
-        que (?:sais-tu|peux-tu|savez-vous|pouvez-vous) faire|qu'est-ce que tu (?:sais|peux) faire|comment peux-tu m'aider|a quoi sers-tu
-        (?:(?:en )?quelles langues )?(?:parles-tu|parlez-vous|comprends-tu|tu parles)(?: (?:francais|anglais|\w+ais))?
-        (?:es-tu|etes-vous|tu es|vous etes) (?:(?:une? )?(?:vraie? )?(?:robot|humaine?|machine|ia|personne|ordinateur|chatbot)|vivant|conscient)e?
-        (?:peux-tu|sais-tu|es-tu capable de) (?:te tromper|mentir|rever|penser|apprendre)|(?:dors|reves|penses)-tu|as-tu (?:un nom|des sentiments|des emotions)
-        presente-toi|decris-toi|parle(?:-moi)? de toi
+        qui (?:es-tu|etes-vous)|tu es qui|qui (?:t'a|vous a) (?:cree|fait|concu|programme|entraine)
+        comment (?:t'appelles-tu|tu t'appelles|vous appelez-vous|fonctionnes-tu)|quel (?:est ton nom|age as-tu)
+        que (?:sais-tu|peux-tu|savez-vous|pouvez-vous) faire|qu'est-ce que tu (?:sais|peux) faire|comment peux-tu m'aider
+        quelles langues (?:parles-tu|parlez-vous)|(?:parles-tu|parlez-vous) \w+|presente-toi|parle(?:-moi)? de toi
+        (?:es-tu|etes-vous|tu es) (?:(?:une? )?(?:vraie? )?(?:robot|humaine?|machine|ia|personne)|vivante?)
+        (?:peux-tu|sais-tu) (?:te tromper|mentir|rever|penser)
         """),
 }
 _POLITE = {
-    "en": r"(?:(?:please|now|hi|hello|can you|could you|would you|will you|i want you to|help me)[ ,]{1,3}){0,4}",
-    "fr": r"(?:(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|tu peux|bonjour|s'il (?:te|vous) plait|svp|maintenant|aide-moi a|me)[ ,]{1,3}){0,4}",
+    "en": r"(?:(?:please|now|hi|hello|can you|could you|would you|help me)[ ,]{1,3}){0,4}",
+    "fr": r"(?:(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|bonjour|s'il (?:te|vous) plait|maintenant|aide-moi a|me)[ ,]{1,3}){0,4}",
 }
 _CREATE = {
     "en": re.compile(

@@ -43,6 +43,15 @@ def best(question: str, language: str = "auto") -> str:
         "Reformule cette phrase : donnez-moi le dossier.",
         "Écris un haïku sur la pluie",
         "Comment dit-on « au revoir » en italien ?",
+        "Shorten this email: Dear Mr Field, we regret that the order is late.",
+        "Can you rewrite this more politely: send it now",
+        "Corrige cette phrase : je suis aller au marché",
+        "Write me a story about dragons",
+        "Quelles langues parles-tu ?",
+        "What can you do?",
+        "Ok merci",
+        "racine carrée de 81",
+        "2 weeks in days",
     ],
 )
 def test_talk_needs_no_document(question: str) -> None:
@@ -70,6 +79,10 @@ def test_talk_needs_no_document(question: str) -> None:
         "La mairie est-elle ouverte le samedi ?",
         "Bonjour, peut-on fumer sur la terrasse ?",
         "Quelle page web donne les horaires ?",
+        "What is the phone number of the clinic?",
+        "Who is the president of Tarsund University?",
+        "À combien de jours de congé un salarié a-t-il droit ?",
+        "Qui est le père d'Emil Stroud ?",
     ],
 )
 def test_one_thing_asked_of_one_term_is_simple(question: str) -> None:
@@ -90,10 +103,38 @@ def test_one_thing_asked_of_one_term_is_simple(question: str) -> None:
         "À quel parti appartient la maire de Nantes ?",
         "Le laboratoire qui fabrique le vaccin est-il français ?",
         "Qui dirige l'entreprise chargée du toit ?",
+        "Who coaches Nora Field's team?",
+        "When did the winner of the Golden Lens retire?",
+        "What is the capital of the country Tarsund is located in?",
+        "In which country is the city Nora Field comes from?",
+        "Who wrote the song that Nora sang at the opening?",
+        "Quelle est la capitale du pays dont Nora Field vient ?",
+        "De quel pays vient l'auteur de Solaris ?",
+        "Our lift is serviced by a firm; where is that firm registered?",
     ],
 )
 def test_one_bridge_is_moderate(question: str) -> None:
     assert best(question) == "moderate"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What colour is the coat that he wears on the first evening?",
+        "How many seats does the arena where the Tarsund Hawks play have?",
+        "Does Acme have a supplier in Spain?",
+        "Where was he born?",
+        "When did it start?",
+        "Quand est-ce que ça commence ?",
+        "Le comité dont le maire dépend est-il public ?",
+    ],
+)
+def test_what_may_be_described_through_something_else_or_has_no_term_is_not_simple(question: str) -> None:
+    assert best(question) != "simple"
+
+
+def test_was_the_company_founded_is_no_clause() -> None:
+    assert best("When was the company Acme founded?") == "simple"
 
 
 @pytest.mark.parametrize(
@@ -164,6 +205,25 @@ def test_places_and_figures_of_reports_are_structural(question: str) -> None:
         "thank you letter template",
         "Great Expectations, who is the publisher?",
         "Do you think that Ada Lovelace was right?",
+        'Can you summarise "The Salt Ledger"?',
+        "Summarise this: chapter 3 of the lease",
+        "Rewrite the policy in plain words: what are the rules?",
+        "Write a poem about Ada Lovelace",
+        "Tell me a story from the handbook",
+        "Who made you sign the contract?",
+        "Are you a registered charity?",
+        "What is your address?",
+        "How much is 20% of the salary?",
+        "If 5 bakers need 4 hours, how long do 2 bakers need?",
+        "Could you repeat that, please?",
+        "Shorter, please.",
+        "Wonderful, that is the very chapter I was after!",
+        "yes",
+        "9/11",
+        "Comment va le projet ?",
+        "Traduis l'article 5 en anglais",
+        "Raconte-moi l'histoire de la société Acme",
+        "Combien de semaines de congé par an ?",
     ],
 )
 def test_what_a_document_may_answer_is_never_refused(question: str) -> None:
@@ -224,6 +284,22 @@ def test_an_unknown_language_is_refused() -> None:
 def test_the_reason_names_the_sign_as_it_was_written() -> None:
     assert rank_routes(read_question_signals("À quoi sert l’Annexe B du bail ?"))[0] == ("structural", '"Annexe B" is a place in a document')
     assert rank_routes(read_question_signals("Is Renault larger than Volvo?"))[0][1].endswith("compares things")
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("À combien de jours de congé le salarié a-t-il droit ?", '"À combien" asks how much or how long'),
+        ("How long is the trial period?", '"How long" asks how much or how long'),
+        ("Pourquoi les flamants sont-ils roses ?", '"Pourquoi" asks for one fact'),
+        ("À quelle date le tramway a-t-il ouvert ?", '"À quelle" asks for one fact'),
+        ("Le télétravail est-il possible ?", '"Le télétravail est-il" asks whether something holds'),
+        ("How to reset my password", '"How to" asks how something is done'),
+        ("Qu'est-ce qu'un avenant ?", "\"Qu'est-ce qu'\" asks what something is"),
+    ],
+)
+def test_the_reason_of_one_thing_says_what_is_asked(question: str, reason: str) -> None:
+    assert rank_routes(read_question_signals(question)) == [("simple", reason)]
 
 
 def test_a_place_is_told_from_a_figure() -> None:
