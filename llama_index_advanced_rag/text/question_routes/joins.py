@@ -24,10 +24,10 @@ _COMPARED = {
     "en": words_like(rf"""
         compar(?:e|es|ed|ing|ison|isons)|versus|vs\.?|contrast
         similarit(?:y|ies)|in common|alike|contradict\w*|inconsisten\w+|each other|one another|differ(?:s|ed)?|disagree
-        (?:agree|overlap|conflict)(?= (?:on|about|with)\b|[ ?.]*\Z)|share (?:a|an|the)|shared by|(?:in|at|on|from|by|have) the same
+        (?:agree|overlap|conflict)(?= (?:on|about|with)\b|[ ?.]*\Z)|share (?:a|an|the)|shared by|(?:in|at|on|from|by|have) the same(?! (?:time|day))
         both .{{2,60}} and|(?:which|any) (?:one )?of (?:the|these|those|our)
         (?:the|these|those|both|all|our) (?:two|three|four|five) (?!{_PERIOD["en"]})\w+s
-        {_MORE}(?: \w+){{0,3}} than (?!\d|one|two|three|four|five|six|ten|usual|expected|normal|an? )
+        (?<!no ){_MORE}(?: \w+){{0,3}} than (?!\d|one|two|three|four|five|six|ten|usual|expected|normal|an? )
         (?:which|who|what) .{{0,60}}(?:first|{_MORE}|\w{{2,12}}est|most \w+)\b.{{0,60}}[,:] .{{2,60}} or
         (?:of|between|among) .{{2,60}} and .{{2,40}}, (?:who|which|what)
         and (?:that|those) (?:of|from|in|for)|(?:one|first|former) .{{2,60}} the (?:other|latter)
@@ -57,15 +57,13 @@ _RELATED = {
 }
 _CAUSED = {
     "en": words_like(r"how (?:did|has|have|do|does) .{2,120} (?:lead|led|shape[ds]?|affect(?:ed)?|influence[ds]?|contribute[ds]?|impact(?:ed)?)"),
-    "fr": words_like(r"""
-        comment .{2,100} (?:conduit|mene|abouti|contribue|entraine|provoque|influence|faconne|affecte)e?s?
-        (?:consequence|effet|impact|influence)s? .{2,100}(?:, puis| puis| et sur)|quel(?:le)?s? (?:role|effet|impact)s? ont (?:joue|eu)
-        """),
+    "fr": words_like(r"comment .{2,100} (?:conduit|mene|contribue|entraine|provoque|influence|affecte)e?s?"),
 }
 _LISTED = {
     "en": words_like(rf"""
         (?:list|find|name|show|give|identify|collect|summari[sz]e|overview of|which|what are)(?: me| us)? (?:all|every|each)\b(?! day| time| year| month)
-        (?:which|what|how many)(?: of)? (?:our|these|those|my) |how many of (?:the|them|us)|(?:which|what) {_KIND["en"]}
+        (?:which|what|how many)(?: of)? (?:our|these|those|my) |how many of (?:the|them|us)
+        (?:which|what) {_KIND["en"]}(?! (?:do|must|should|can|may) (?:i|we|you)\b)
         (?:more than one|several|multiple|(?:all|each|most) (?:of )?(?:our|the|these)|across(?: all| the| our)*) (?:\w+ )?{_KIND["en"]}
         (?:recurring|common) (?:themes?|complaints?|clauses?|topics?|points?)|(?:rank|sort|group|classify) (?:the|our|all|these)
         """),
@@ -81,12 +79,15 @@ _CHANGED = {
     "en": words_like(r"how (?:has|have|did|does|do) .{2,120} (?:change[ds]?|evolve[ds]?|develop(?:ed|s)?)|evolution of|over the (?:years|decades|centuries)"),
     "fr": words_like(r"evolue\w*|evolution|au fil (?:du|des|de)|comment .{2,100} change|(?:a|ont)(?:-t)?(?:-ils?|-elles?|-on)? ?change.{0,40}depuis"),
 }
+_THE = {"en": "(?:the|our|an?|its|his|her|their) ", "fr": "(?:l[ae] |les |l'|du |des |une? |nos |notre )"}
+_ENUMERATED = {language: words_like(rf"{the}[\w' -]{{2,40}}, (?:\w+ )?{the}[\w' -]{{2,40}},? (?:and|et|ou|or) {the}") for language, the in _THE.items()}
 _KINDS = (
     (_COMPARED, "compares things"),
     (_RELATED, "asks how things are related"),
     (_CAUSED, "asks what one thing did to another"),
     (_LISTED, "asks for all things of a kind"),
     (_CHANGED, "asks how things changed"),
+    (_ENUMERATED, "lists several things"),
 )
 _OR = {"en": re.compile(r",? or (?:the |an? )?"), "fr": re.compile(r",? ou (?:l[ae] |les |l'|une? |du |de l'|de la |de |des |d')?")}
 _AND = {

@@ -57,7 +57,7 @@ _UNMISTAKABLE = {
         (?:introduction|conclusion|index|title|end|beginning|middle|structure|chapters?|sections?|parts?|pages?) (?:of|in) (?:the |this |our )?{DOCUMENT["en"]}
         where (?:exactly )?(?:in|on) (?:the |this |our |that )?(?:[\w-]+ )?{DOCUMENT["en"]}
         where (?:is|are|was|were|do|does) .{{2,80}} (?:mention|discuss|describe|define|explain|state|list)(?:e?d)?
-        how many (?:pages|chapters|sections|articles|annexes|clauses|footnotes|tables)|(?:items?|points?) (?:on|of) the agenda|word for word
+        how many (?:pages|chapters|sections|articles|annexes|clauses|footnotes|tables)|(?:items?|points?) (?:on|of) the agenda
         """),
     "fr": words_like(rf"""
         table des matieres|sommaire|prologue|epilogue|avant-propos|preambule|notes? de bas de page|bibliographie|annexes
@@ -65,7 +65,7 @@ _UNMISTAKABLE = {
         (?:introduction|conclusion|titre|fin|debut|milieu|plan|chapitres?|sections?|parties?|pages?) (?:du |de la |de l'|de ce |de notre ){DOCUMENT["fr"]}
         (?:où|a quel endroit) (?:exactement )?(?:dans|du|de la|de l') ?(?:le |la |l'|ce |cette |notre )?{DOCUMENT["fr"]}
         où (?:est|sont|le|la|l'|ce|se)\b.{{0,80}}(?:mentionne|defini|decri|aborde|traite|prevu|parle|explique|question)\w*
-        combien (?:de |d')(?:pages|chapitres|articles|annexes|clauses|sections|tableaux)|points? (?:de|a) l'ordre du jour|mot (?:a|pour) mot
+        combien (?:de |d')(?:pages|chapitres|articles|annexes|clauses|sections|tableaux)|points? (?:de|a) l'ordre du jour
         """),
 }
 _ELSEWHERE = {
