@@ -6,17 +6,13 @@ _MEANING = "asks for a figure of a report"
 
 _OUTRIGHT = {
     "en": words_like("""
-        net (?:income|sales|profit|loss|debt|assets|earnings)
-        (?:operating|gross|comprehensive) (?:income|profit|margin|expenses|loss)
-        (?:operating|free) cash flows?|cash and cash equivalents|capex
-        total (?:assets|liabilities|equity|revenues?|net sales)|(?:share|stock)holders'? equity
-        revenues?|turnover|ebitda?|earnings per share|eps|headcount
+        (?:net|operating|gross|total|comprehensive) (?:income|sales|profit|loss|debt|assets|earnings|margin|expenses|liabilities|equity)
+        (?:total )?revenues?|turnover|ebitda?|earnings per share|eps|(?:operating|free) cash flows?|cash and cash equivalents|capex
+        (?:share|stock)holders'? equity|headcount
         """),
     "fr": words_like("""
-        chiffres? d'affaires|ebitda|ebe
-        resultat (?:net|d'exploitation|operationnel)|benefice net|perte nette|marge (?:brute|nette|operationnelle)
-        total (?:du bilan|de l'actif)|capitaux propres|dettes? (?:nettes?|financieres?)
-        masse salariale|effectifs?|tresorerie
+        chiffres? d'affaires|(?:resultat|benefice|perte|marge|dette)s? (?:nette?s?|brute?s?|d'exploitation|operationnel(?:le)?s?|financieres?)
+        ebitda|ebe|total (?:du bilan|de l'actif)|capitaux propres|masse salariale|effectifs?|tresorerie
         """),
 }
 _MEASURE = {

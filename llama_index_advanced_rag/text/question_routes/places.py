@@ -16,13 +16,10 @@ _CERTAIN = {
     "fr": either("section sous-section chapitre article clause annexe paragraphe alinea considerant preambule page"),
 }
 _WEAK = {
-    "en": either("part passage sentence line stanza verse scene act volume table figure chart diagram slide heading"),
-    "fr": either("partie passage phrase ligne strophe vers scene acte tome livre tableau(?:x)? figure schema graphique diapositive titre"),
+    "en": either("part passage sentence stanza verse scene act volume table figure chart diagram slide heading"),
+    "fr": either("partie passage phrase strophe scene acte tome livre tableau(?:x)? figure schema graphique diapositive titre"),
 }
-_NUMBERED = {
-    "en": either("p\\. part table figure fig\\. exhibit slide rule item volume act scene verse chart diagram art\\. note"),
-    "fr": either("p\\. partie tableau(?:x)? figure fig\\. schema graphique diapositive point tome livre volume acte scene chant art\\. note regle"),
-}
+_SHORT = {"en": r"(?:p\.|fig\.|art\.|item|rule|exhibit|note)", "fr": r"(?:p\.|fig\.|art\.|points?|note|chant)"}
 _ORDINAL = {
     "en": (
         r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|final|opening|closing|next|previous|introductory"
@@ -40,7 +37,7 @@ _OWNED = {
 }
 _DOCUMENT = {language: re.compile(rf"(?:[\w-]+ )?{nouns}(?!\w)") for language, nouns in DOCUMENT.items()}
 
-_PLACED = {language: words_like(rf"(?:{_CERTAIN[language]}|{_NUMBERED[language]})\s?{_NUMBER}") for language in ("en", "fr")}
+_PLACED = {language: words_like(rf"(?:{_CERTAIN[language]}|{_WEAK[language]}|{_SHORT[language]})\s?{_NUMBER}") for language in ("en", "fr")}
 _ASKED = {
     "en": words_like(rf"(?:wh?ich|what) (?:{_CERTAIN['en']}|(?P<weak>{_WEAK['en']}))"),
     "fr": words_like(rf"quel(?:le)?s?(?: est la| est le)? (?:{_CERTAIN['fr']}|(?P<weak>{_WEAK['fr']}))"),

@@ -11,13 +11,11 @@ from llama_index_advanced_rag.text.span_rules.word_list import words_of
 _DEFINED = {
     "en": words_like(r"""
         what(?:'s| is| are) an? |what(?:'s| is| are| does) (?:the )?(?:meaning|definition|purpose|term|word|difference)
-        what (?:does|do) .{2,60} (?:mean|stand for|refer to)|what is meant by|what counts as
-        define|definition of|meaning of|difference between
+        what (?:does|do) .{2,60} (?:mean|stand for)|define|definition of|meaning of|difference between
         """),
     "fr": words_like(r"""
         qu'est-ce (?:que|qu')|c'est quoi|que (?:signifie|veut dire|designe|recouvre)|qu'(?:entend|appelle-t)-on
-        (?:signification|definition|sens) (?:de|du|d'|des)|a quoi (?:sert|servent|correspond)
-        differences? (?:y a-t-il )?entre|quelle est la difference
+        (?:signification|definition|sens) (?:de|du|d'|des)|differences? entre|quelle est la difference
         """),
 }
 _HOW_TO = {
