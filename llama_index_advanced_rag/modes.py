@@ -124,7 +124,8 @@ def _complex(index: SearchedIndex, **options: Any) -> TracedRetriever:
 
 def _structural(index: SearchedIndex, **options: Any) -> TracedRetriever:
     """Questions that name or ask for a place are answered by lines and headings, those for figures and the rest by documents and sections."""
-    return AdaptiveRetriever({"places": _anchor(index), "parts": _hierarchical(index)}, router=place_or_part, default="parts", **options)
+    ways: Routes = {"places": _anchor(index, **options), "parts": _hierarchical(index, **options)}
+    return AdaptiveRetriever(ways, router=place_or_part, default="parts", **options)
 
 
 def place_or_part(question: str) -> str:
@@ -132,12 +133,24 @@ def place_or_part(question: str) -> str:
     return "places" if asks_for_place(question) else "parts"
 
 
-def index_routes(index: SearchedIndex) -> dict[str, TracedRetriever | None]:
-    """The five routes over one index, from the cheapest to the dearest but for the last, which looks elsewhere."""
-    return {NONE: None, SIMPLE: _hybrid(index), MODERATE: _graph(index), COMPLEX: _complex(index), STRUCTURAL: _structural(index)}
+def index_routes(index: SearchedIndex, **common: Any) -> dict[str, TracedRetriever | None]:
+    """The five routes over one index, each for as many nodes as whoever asks it wants.
+
+    Args:
+        index: the index.
+        common: arguments that all retrievers take (`callback_manager`, `object_map`).
+    """
+    options: dict[str, Any] = {"similarity_top_k": _AS_MANY_AS_WANTED, **common}
+    return {
+        NONE: None,
+        SIMPLE: _hybrid(index, **options),
+        MODERATE: _graph(index, **options),
+        COMPLEX: _complex(index, **options),
+        STRUCTURAL: _structural(index, **options),
+    }
 
 
-def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | None", llm: LLM | None) -> Router | RouteFunction:
+def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | None", llm: LLM | None, *, max_routes: int = 1) -> Router | RouteFunction:
     """The router of a name, or the one given.
 
     Raises:
@@ -148,19 +161,29 @@ def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | N
     if not isinstance(router, str):
         return router
     if router == EmbeddingRouter.name:
-        return EmbeddingRouter(index.embed_model())
+        return EmbeddingRouter(index.embed_model(), max_routes=max_routes)
     if router != LLMRouter.name:
         raise ConfigurationError(f"router is {router!r}. It must be 'rules', 'embedding', 'llm', a Router or a function of the question.")
     if llm is None:
         raise ConfigurationError("router is 'llm', and there is no LLM. Pass llm=..., or router='rules'.")
-    return LLMRouter(llm)
+    return LLMRouter(llm, max_choices=max_routes)
 
 
 def _auto(
-    index: SearchedIndex, *, router: "str | Router | RouteFunction | None" = None, llm: LLM | None = None, routes: Routes | None = None, **options: Any
+    index: SearchedIndex,
+    *,
+    router: "str | Router | RouteFunction | None" = None,
+    llm: LLM | None = None,
+    routes: Routes | None = None,
+    max_routes: int = 1,
+    **options: Any,
 ) -> TracedRetriever:
     """`routes` replace or add to the five."""
-    return AdaptiveRetriever({**index_routes(index), **(routes or {})}, router=index_router(index, router, llm), **options)
+    if llm is not None and router != LLMRouter.name:
+        raise ConfigurationError(f"llm is given, and the router {router or RuleRouter.name!r} asks none. Pass router='llm', or leave llm out.")
+    common = {name: options[name] for name in ("callback_manager", "object_map") if name in options}
+    ways = {**index_routes(index, **common), **(routes or {})}
+    return AdaptiveRetriever(ways, router=index_router(index, router, llm, max_routes=max_routes), max_routes=max_routes, **options)
 
 
 def _vote(index: SearchedIndex, **options: Any) -> TracedRetriever:
@@ -186,6 +209,7 @@ BUILT_MODES: dict[RetrievalMode, BuiltMode] = {
     RetrievalMode.VOTE: BuiltMode(EntityVoteRetriever, _vote),
 }
 AVAILABLE_MODES = tuple(BUILT_MODES)
+_AS_MANY_AS_WANTED = 1000
 _GIVEN_BY_THE_INDEX = ("retriever", "retrievers", "postings", "nodes", "units", "vector_store", "embed_model", "lexical", "dense", "graph", "vectors")
 
 
@@ -223,12 +247,9 @@ def mode_options(mode: "RetrievalMode | str") -> set[str]:
     return accepted_names(built.retriever, without=_GIVEN_BY_THE_INDEX) | built.more_options
 
 
-def index_targets(index: SearchedIndex, *, filters: MetadataFilters | None) -> dict[str, TracedRetriever | None]:
+def index_targets(index: SearchedIndex, **common: Any) -> dict[str, TracedRetriever | None]:
     """The five routes for an engine; each looks before a search for what other processes have written."""
-    return {
-        name: None if retriever is None else retriever.with_filters(filters).refreshed_by(index.corpus.refresh)
-        for name, retriever in index_routes(index).items()
-    }
+    return {name: None if route is None else route.refreshed_by(index.corpus.refresh) for name, route in index_routes(index, **common).items()}
 
 
 def build_retriever(

@@ -1,7 +1,7 @@
 """Asking an index: its retrievers, query engines and chat engines."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from llama_index.core.chat_engine.types import BaseChatEngine, ChatMode
 from llama_index.core.llms import LLM
@@ -30,7 +30,7 @@ from llama_index_advanced_rag.stores.sqlite_kvstore import SQLiteKVStore
 
 ENGINE_TOP_K = 20
 _ENGINE_OPTIONS = accepted_names(GroundedQueryEngine, without=("retriever", "llm"))
-_ADAPTIVE_OPTIONS = accepted_names(AdaptiveQueryEngine, without=("llm",)) | {"filters"}
+_ADAPTIVE_OPTIONS = accepted_names(AdaptiveQueryEngine, without=("llm",))
 _CHAT_OPTIONS = accepted_names(GroundedChatEngine, without=("query_engine", "llm"))
 
 
@@ -149,18 +149,18 @@ class SearchableIndex(MaintainedIndex):
     def _adaptive_engine(self, llm: LLM | None, given: Mapping[str, Any], *, complete_blocks: bool) -> AdaptiveQueryEngine:
         """With an LLM the route "complex" tells it how the names of the question are connected, beside the passages."""
         options: dict[str, Any] = {"language": self._corpus.analyzer.language, "similarity_top_k": ENGINE_TOP_K, **given}
-        filters, router, more = options.pop("filters", None), options.pop("router", None), options.pop("routes", None)
-        completion = [CutBlockCompletion(self._corpus, filters=filters)] if complete_blocks else []
-        options["node_postprocessors"] = [*completion, *(options.get("node_postprocessors") or ())]
-        routes: dict[str, Target] = {**index_targets(self._searched, filters=filters)}
-        if llm is not None:
-            routes[COMPLEX] = self._complex_engine(routes[COMPLEX], llm, options, filters)
-        return AdaptiveQueryEngine({**routes, **(more or {})}, router=index_router(self._searched, router, llm), llm=llm, **options)
-
-    def _complex_engine(self, retriever: Target, llm: LLM, options: Mapping[str, Any], filters: MetadataFilters | None) -> GroundedQueryEngine:
-        told = {name: value for name, value in options.items() if name in _ENGINE_OPTIONS}
-        told["node_postprocessors"] = [*options["node_postprocessors"], SubgraphContext(self._corpus, filters=filters)]
-        return GroundedQueryEngine(cast(TracedRetriever, retriever).with_top_k(options["similarity_top_k"]), llm=llm, **told)
+        router, routes, filters = options.pop("router", None), options.pop("routes", None) or {}, options.get("filters")
+        if self._object_map:
+            options.setdefault("object_map", self._object_map)
+        if complete_blocks:
+            options["node_postprocessors"] = [CutBlockCompletion(self._corpus, filters=filters), *(options.get("node_postprocessors") or ())]
+        if llm is not None and COMPLEX not in routes:
+            told = {COMPLEX: [SubgraphContext(self._corpus, filters=filters)]}
+            options["route_postprocessors"] = {**told, **(options.get("route_postprocessors") or {})}
+        common = {name: options[name] for name in ("callback_manager", "object_map") if name in options}
+        targets: dict[str, Target] = {**index_targets(self._searched, **common), **routes}
+        chosen = index_router(self._searched, router, llm, max_routes=options.get("max_routes", 1))
+        return AdaptiveQueryEngine(targets, router=chosen, llm=llm, **options)
 
     def as_chat_engine(  # type: ignore[override]
         self,
@@ -202,6 +202,8 @@ class SearchableIndex(MaintainedIndex):
         names = accepted_names(stock_chat_class(chat_mode).from_defaults, without=("retriever", "llm"))
         retriever_names = mode_options(mode) if chat_mode is not ChatMode.SIMPLE else set[str]()
         chat, retriever = share_out(options, {f"LlamaIndex's chat mode {chat_mode.value!r}": names, "the retriever": retriever_names})
+        if retriever_names and takes_llm(mode, retriever):
+            retriever.setdefault("llm", llm)
         return stock_chat_engine(chat_mode, llm, lambda: self.as_retriever(mode, **retriever), chat)
 
     def _chosen_llm(self, llm: LLMType | None) -> LLM | None:

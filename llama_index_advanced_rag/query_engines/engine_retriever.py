@@ -7,10 +7,10 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, AsyncStreamingResponse, StreamingResponse
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from llama_index_advanced_rag._concurrency import in_thread, never_awaits
+from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag.query_engines.engine_answers import aquery, text_of
 
 _NAMESPACE = uuid5(NAMESPACE_URL, "llama-index-advanced-rag/engine-answer")
-_NOTHING_FOUND = "Empty Response"  # what LlamaIndex's response synthesizers say where there were no nodes
 
 
 class EngineRetriever(BaseRetriever):
@@ -31,31 +31,33 @@ class EngineRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if can_retrieve(self._engine):
-            return self._engine.retrieve(query_bundle)
+            try:
+                return self._engine.retrieve(query_bundle)
+            except NotImplementedError:  # an engine around another one may offer what that cannot do
+                pass
         response = self._engine.query(query_bundle)
         return self._sources(response.get_response() if isinstance(response, StreamingResponse) else response)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        if not can_retrieve(self._engine):
-            response = await aquery(self._engine, query_bundle)
-            return self._sources(await response.get_response() if isinstance(response, AsyncStreamingResponse) else response)
-        own = getattr(self._engine, "aretrieve", None)
-        return await in_thread(self._engine.retrieve, query_bundle) if own is None else await own(query_bundle)
+        if can_retrieve(self._engine):
+            own = getattr(self._engine, "aretrieve", None)
+            try:
+                return await in_thread(self._engine.retrieve, query_bundle) if own is None else await own(query_bundle)
+            except NotImplementedError:  # as in _retrieve
+                pass
+        response = await aquery(self._engine, query_bundle)
+        return self._sources(await response.get_response() if isinstance(response, AsyncStreamingResponse) else response)
 
     def _sources(self, response: RESPONSE_TYPE) -> list[NodeWithScore]:
-        text = str(response).strip() if getattr(response, "response", None) else ""
-        if response.source_nodes or text in ("", _NOTHING_FOUND):
+        text = text_of(response)
+        if response.source_nodes or not text:
             return list(response.source_nodes)
         return [NodeWithScore(node=TextNode(id_=str(uuid5(_NAMESPACE, f"{self._name}\n{text}")), text=text, metadata={"engine": self._name}), score=None)]
+
+    def __repr__(self) -> str:
+        return f"{type(self._engine).__name__} {self._name!r}"
 
 
 def can_retrieve(engine: BaseQueryEngine) -> bool:
     """Whether an engine gives its nodes without answering."""
     return type(engine).retrieve is not BaseQueryEngine.retrieve
-
-
-async def aquery(engine: BaseQueryEngine, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-    """Ask an engine; one whose async query blocks the event loop is asked in a thread."""
-    if never_awaits(type(engine)._aquery):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        return await in_thread(engine.query, query_bundle)
-    return await engine.aquery(query_bundle)

@@ -1,6 +1,6 @@
 """One retriever that sends each question the way that suits it."""
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -12,26 +12,21 @@ from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._choices import positive_number
-from llama_index_advanced_rag._concurrency import Outcome, arun_all, run_all
+from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all
 from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode
 from llama_index_advanced_rag.retrievers.base import TracedRetriever
 from llama_index_advanced_rag.retrievers.children import Child, make_children, named
-from llama_index_advanced_rag.retrievers.errands import Errand, first_real_error, is_empty, join_traces, make_errands
+from llama_index_advanced_rag.retrievers.errands import Errand, is_empty, join_traces, make_errands
 from llama_index_advanced_rag.retrievers.fusing import ListFusion, fuse_hits, fusion_evidence
-from llama_index_advanced_rag.retrievers.routed import Routed
+from llama_index_advanced_rag.retrievers.routed import Course, Routed, failure
 from llama_index_advanced_rag.routing.deciding import RouteDecider, RouteDecision
+from llama_index_advanced_rag.routing.defaults import described, usual_default, usual_router
+from llama_index_advanced_rag.routing.route import ROUTER
 from llama_index_advanced_rag.routing.router import RouteFunction, Router
-from llama_index_advanced_rag.routing.usual import described, usual_default, usual_router
 from llama_index_advanced_rag.trace import current_trace, report
 
 Routes = Mapping[str, BaseRetriever | None]
 _Found = list[NodeWithScore]
-_Job = tuple[list[Errand], list[float | None]]
-_Asked = tuple[Errand, Outcome[_Found]]
-_Steps = Generator[_Job, list[Outcome[_Found]], Routed]
-
-
-_REASON_CHARS = 300
 SURE_OF_NO_DOCUMENTS = 0.6
 """Least score of a router with scores for a route without documents: to refuse to look is worse than to look in vain."""
 
@@ -55,9 +50,10 @@ class AdaptiveRetriever(TracedRetriever):
         fusion: how their lists become one, as in `HybridRetriever`.
         guard: for "guarded": so many of each list come before the lists after it.
         timeout_s: how long each route may take; None = no limit. A late one is dropped.
-        max_seconds: how long all of it may take, a second try on the default route included.
-        explain: ask the other routes too, for the trace; costs their searches.
-        similarity_top_k: most nodes returned.
+        max_seconds: how long all of it may take, a second try on the default route included; the time of the router counts, it is not interrupted.
+        explain: ask the other routes too, or those of these names, for the trace; costs their searches, and LLM calls where they make some.
+        child_top_n: nodes asked of each route, one number or by name or in order; None = its own number, at most `similarity_top_k`.
+        similarity_top_k: most nodes returned, but for a route whose `child_top_n` is more.
         filters: metadata filters for all routes.
 
     Raises:
@@ -95,7 +91,8 @@ class AdaptiveRetriever(TracedRetriever):
         guard: int = GUARD,
         timeout_s: float | None = None,
         max_seconds: float | None = None,
-        explain: bool = False,
+        explain: bool | Collection[str] = False,
+        child_top_n: int | Sequence[int] | Mapping[str, int] | None = None,
         similarity_top_k: int = 10,
         filters: MetadataFilters | None = None,
         callback_manager: CallbackManager | None = None,
@@ -107,7 +104,7 @@ class AdaptiveRetriever(TracedRetriever):
             similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
         )
         retrieving = {name: retriever for name, retriever in routes.items() if retriever is not None}
-        children = make_children(named(retrieving), weights=None, score_ranges=None, child_top_n=None, timeout_s=timeout_s) if retrieving else []
+        children = make_children(named(retrieving), weights=None, score_ranges=None, child_top_n=child_top_n, timeout_s=timeout_s) if retrieving else []
         self._children: dict[str, Child] = {child.name: child for child in children}
         self._decider = RouteDecider(
             usual_router(router, routes),
@@ -119,7 +116,7 @@ class AdaptiveRetriever(TracedRetriever):
         self._fusion = ListFusion.checked(fusion, weights=None, rrf_k=RRF_K, guard=guard)
         self._timeout_s = None if timeout_s is None else positive_number("timeout_s", timeout_s)
         self._max_seconds = None if max_seconds is None else positive_number("max_seconds", max_seconds)
-        self._explain = explain
+        self._explained = [name for name in retrieving if (explain if isinstance(explain, bool) else name in explain)]
 
     @property
     def retrievers(self) -> dict[str, BaseRetriever]:
@@ -131,115 +128,119 @@ class AdaptiveRetriever(TracedRetriever):
         """What comes to the decision."""
         return self._decider
 
-    @property
-    def limit_s(self) -> float | None:
-        """How long a route may take when it is asked at once; None = no limit."""
-        return min((limit for limit in (self._timeout_s, self._max_seconds) if limit is not None), default=None)
+    def course(self, decision: RouteDecision, *, started: float) -> Course:
+        """The tries for a question that was asked at `started`, by `time.perf_counter`."""
+        until = None if self._max_seconds is None else started + self._max_seconds
+        return Course(decision, self._decider.default if self._decider.default in self._children else None, until)
 
-    def search(self, query_bundle: QueryBundle, decision: RouteDecision | None = None) -> Routed:
+    def limit_s(self, until: float | None) -> float | None:
+        """How many seconds a route may take now: its own limit, or what is left of all, whichever is less; None = no limit."""
+        left = None if until is None else max(0.0, until - perf_counter())
+        return min((limit for limit in (self._timeout_s, left) if limit is not None), default=None)
+
+    def search(self, query_bundle: QueryBundle) -> Routed:
         """What is found for a question, with the decision and what it took.
-
-        Args:
-            query_bundle: the question; only read.
-            decision: the routes to take; None = the router says.
 
         Raises:
             Exception: all routes that were asked failed.
         """
-        steps = self._steps(query_bundle, decision or self._decider.decide(query_bundle))
-        errands, limits = next(steps)
-        while True:
-            outcomes = run_all([item.run for item in errands], timeouts_s=limits)
-            try:
-                errands, limits = steps.send(outcomes)
-            except StopIteration as end:
-                return end.value
+        started = perf_counter()
+        self._see_changes()
+        course = self.course(self._decider.decide(query_bundle), started=started)
+        for step in course:
+            course.add(self.attempt(query_bundle, step, until=course.until, explain=course.is_first))
+        return course.outcome()
 
-    async def asearch(self, query_bundle: QueryBundle, decision: RouteDecision | None = None) -> Routed:
+    async def asearch(self, query_bundle: QueryBundle) -> Routed:
         """The async twin of `search`."""
-        steps = self._steps(query_bundle, decision or await self._decider.adecide(query_bundle))
-        errands, limits = next(steps)
-        while True:
-            outcomes = await arun_all([item.arun for item in errands], timeouts_s=limits)
-            try:
-                errands, limits = steps.send(outcomes)
-            except StopIteration as end:
-                return end.value
+        started = perf_counter()
+        await in_thread(self._see_changes)
+        course = self.course(await self._decider.adecide(query_bundle), started=started)
+        for step in course:
+            course.add(await self.aattempt(query_bundle, step, until=course.until, explain=course.is_first))
+        return course.outcome()
+
+    def attempt(self, query_bundle: QueryBundle, decision: RouteDecision, *, until: float | None = None, explain: bool = True) -> Routed:
+        """What comes of the routes of a decision, failures included; no other route stands in.
+
+        Args:
+            query_bundle: the question.
+            decision: the routes.
+            until: when the time is up, by `time.perf_counter`; None = no limit.
+            explain: ask those beside too that are asked for the trace.
+        """
+        errands = self._errands(query_bundle, decision, explain=explain)
+        outcomes = run_all([item.run for item in errands], timeouts_s=[self.limit_s(until)] * len(errands))
+        routed = self._routed(decision, errands, outcomes)
+        return replace(routed, hits=self._handle_recursive_retrieval(query_bundle, list(routed.hits))) if self.object_map else routed
+
+    async def aattempt(self, query_bundle: QueryBundle, decision: RouteDecision, *, until: float | None = None, explain: bool = True) -> Routed:
+        """The async twin of `attempt`."""
+        errands = self._errands(query_bundle, decision, explain=explain)
+        outcomes = await arun_all([item.arun for item in errands], timeouts_s=[self.limit_s(until)] * len(errands))
+        routed = self._routed(decision, errands, outcomes)
+        return replace(routed, hits=await self._ahandle_recursive_retrieval(query_bundle, list(routed.hits))) if self.object_map else routed
 
     def _find(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [] if is_empty(query_bundle) else self.search(query_bundle).hits
+        return [] if is_empty(query_bundle) else list(self.search(query_bundle).hits)
 
     async def _afind(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [] if is_empty(query_bundle) else (await self.asearch(query_bundle)).hits
+        return [] if is_empty(query_bundle) else list((await self.asearch(query_bundle)).hits)
 
     def _get_prompt_modules(self) -> PromptMixinType:
-        return {"router": self._decider.router, **self.retrievers}
+        return {**self.retrievers, ROUTER: self._decider.router}
 
-    def _steps(self, query_bundle: QueryBundle, decision: RouteDecision) -> _Steps:
-        """Yields who is asked next and for how long, is sent what came of it, and returns the whole."""
-        started, default = perf_counter(), self._decider.default
-        _tell(decision)
+    def _errands(self, query_bundle: QueryBundle, decision: RouteDecision, *, explain: bool) -> list[Errand]:
+        """Who is asked: the routes decided on, and those that are asked for the trace only; these have no part in how the others are asked."""
         chosen = [name for name in decision.routes if name in self._children]
-        beside = [name for name in self._children if name not in chosen] if self._explain else []
-        asked = yield from self._ask(query_bundle, [*chosen, *beside], started)
-        if chosen and default in self._children and default not in chosen and not any(asked[name][1].value for name in chosen):
-            report("info", f"The default route {default!r} stands in, because nothing came of {', '.join(map(repr, chosen))}.")
-            chosen.append(default)
-            if default not in asked:
-                asked |= yield from self._ask(query_bundle, [default], started)
-        return self._routed(decision, chosen, asked)
+        beside = [name for name in self._explained if name not in chosen] if explain else []
+        return [errand for names in (chosen, beside) for errand in self._errands_to(query_bundle, names)]
 
-    def _ask(self, query_bundle: QueryBundle, names: Sequence[str], started: float) -> Generator[_Job, list[Outcome[_Found]], dict[str, _Asked]]:
-        children = [self._children[name] for name in names]
-        errands = make_errands(children, query_bundle, (), least_top_n=self._similarity_top_k, filters=self._filters)
-        outcomes = yield errands, self._limits(errands, started)
+    def _errands_to(self, query_bundle: QueryBundle, names: Sequence[str]) -> list[Errand]:
+        children = [
+            replace(child, top_n=child.top_n or _own_top_k(child.retriever, self._similarity_top_k)) for child in map(self._children.__getitem__, names)
+        ]
+        return make_errands(children, query_bundle, (), least_top_n=self._similarity_top_k, filters=self._filters)
+
+    def _routed(self, decision: RouteDecision, errands: Sequence[Errand], outcomes: Sequence[Outcome[_Found]]) -> Routed:
+        """All that came of the routes, the failures reported."""
         join_traces(errands, outcomes)
-        return {item.label: (item, outcome) for item, outcome in zip(errands, outcomes, strict=True)}
-
-    def _limits(self, errands: Sequence[Errand], started: float) -> list[float | None]:
-        """Seconds for each: its own limit, or what is left of all, whichever is less."""
-        left = None if self._max_seconds is None else max(0.0, self._max_seconds - (perf_counter() - started))
-        return [min((limit for limit in (item.child.timeout_s, left) if limit is not None), default=None) for item in errands]
-
-    def _routed(self, decision: RouteDecision, chosen: Sequence[str], asked: Mapping[str, _Asked]) -> Routed:
-        """All that came of the routes, the failures reported.
-
-        Raises:
-            Exception: all chosen routes failed.
-        """
-        routed = Routed(decision, elapsed_ms={name: outcome.elapsed_ms for name, (_, outcome) in asked.items()})
-        errors = [asked[name][1].error for name in chosen]
-        if errors and None not in errors:
-            raise first_real_error([error for error in errors if error is not None])
-        for name, (_, outcome) in asked.items():
+        chosen = tuple(item.label for item in errands if item.label in decision.routes)
+        _shorten_others([item.label for item in errands if item.label not in chosen])
+        dropped: dict[str, str] = {}
+        for item, outcome in zip(errands, outcomes, strict=True):
             if outcome.error is not None:
-                routed.dropped[name] = f"{type(outcome.error).__name__}: {outcome.error}"[:_REASON_CHARS]
-                report("warning", f"The route {name!r} was dropped: {routed.dropped[name]}")
-            elif name not in chosen:
-                routed.others[name] = [hit.node.node_id for hit in outcome.value or []]
-            elif not outcome.value:
-                routed.dropped[name] = "it found nothing"
-        _shorten_others([name for name in asked if name not in chosen])
-        found = [(item, outcome.value) for item, outcome in (asked[name] for name in chosen) if outcome.value]
-        routed.taken = tuple(item.label for item, _ in found) or decision.routes
-        self._merge(routed, found)
-        return routed
+                dropped[item.label] = failure(outcome.error)
+                report("warning", f"The route {item.label!r} was dropped: {dropped[item.label]}")
+            elif item.label in chosen and not outcome.value:
+                dropped[item.label] = "it found nothing"
+        answers = {item.label: outcome for item, outcome in zip(errands, outcomes, strict=True)}
+        found = [(item, outcome.value) for item, outcome in zip(errands, outcomes, strict=True) if item.label in chosen and outcome.value]
+        return Routed(
+            decision,
+            taken=tuple(item.label for item, _ in found) or decision.routes,
+            hits=self._merged(found),
+            asked=chosen,
+            dropped=dropped,
+            elapsed_ms={name: outcome.elapsed_ms for name, outcome in answers.items()},
+            others={name: [hit.node.node_id for hit in outcome.value or []] for name, outcome in answers.items() if outcome.ok and name not in chosen},
+            failed={name: outcome.error for name, outcome in answers.items() if outcome.error is not None and name in chosen},
+        )
 
-    def _merge(self, routed: Routed, found: Sequence[tuple[Errand, _Found]]) -> None:
+    def _merged(self, found: Sequence[tuple[Errand, _Found]]) -> list[NodeWithScore]:
         """One list from those that were found; a single one stays as it is."""
-        lists: list[tuple[str, list[tuple[str, float | None]]]]
         if len(found) == 1:
-            routed.hits = [NodeWithScore(node=hit.node, score=hit.score) for hit in found[0][1]]
-            lists = [(found[0][0].label, [(hit.node.node_id, hit.score) for hit in routed.hits])]
+            [(item, hits)] = found
+            own = [NodeWithScore(node=hit.node, score=hit.score) for hit in hits]
+            lists = [(item.label, [(hit.node.node_id, hit.score) for hit in own])]
         else:
-            fused, lists = fuse_hits(
-                self._fusion, [(item.child, item.label, hits) for item, hits in found], lambda hit: hit.node.node_id, self._similarity_top_k
-            )
-            routed.hits = list(fused.values())
+            named_lists = [(item.child, item.label, hits) for item, hits in found]
+            fused, lists = fuse_hits(self._fusion, named_lists, lambda hit: hit.node.node_id, self._similarity_top_k)
+            own = list(fused.values())
         trace = current_trace()
         if trace is not None:
-            scored = [(hit.node.node_id, hit.score) for hit in routed.hits]
-            trace.evidence += fusion_evidence(self.stage, scored, lists, str)
+            trace.evidence += fusion_evidence(self.stage, [(hit.node.node_id, hit.score) for hit in own], lists, str)
+        return own
 
     def __repr__(self) -> str:
         routes = ", ".join(f"{name}={self._children[name].retriever!r}" if name in self._children else name for name in self._decider.names)
@@ -254,7 +255,7 @@ def _shorten_others(names: Collection[str]) -> None:
         part.evidence = [replace(item, stage=part.stage) for item in part.evidence]
 
 
-def _tell(decision: RouteDecision) -> None:
-    trace = current_trace()
-    if trace is not None:
-        trace.note("info", f"route {', '.join(decision.routes)}, by {decision.router}: {decision.reason}")
+def _own_top_k(retriever: BaseRetriever, most: int) -> int:
+    """How many nodes a retriever is asked for: its own number, at most so many."""
+    own = getattr(retriever, "similarity_top_k", None)
+    return min(own, most) if isinstance(own, int) and own > 0 else most

@@ -11,7 +11,7 @@ from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.routing.route import Route, checked_routes
 from llama_index_advanced_rag.routing.router import RouteChoice, Router
-from llama_index_advanced_rag.trace import report
+from llama_index_advanced_rag.trace import current_trace, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class RouteDecider:
         """The routes for a question. A router that fails or does not know is reported, and the default route is taken."""
         started = perf_counter()
         try:
-            choice = self._without_words(query) or self.router.choose(query, self.routes)
+            choice = self._without_words(query) or _normal(self.router.choose(query, self.routes))
         except Exception as error:  # noqa: BLE001 - a question without a router is still a question
             choice = _failed(error)
         return self._decision(choice, started)
@@ -85,7 +85,7 @@ class RouteDecider:
         """The async twin of `decide`."""
         started = perf_counter()
         try:
-            choice = self._without_words(query) or await self.router.achoose(query, self.routes)
+            choice = self._without_words(query) or _normal(await self.router.achoose(query, self.routes))
         except Exception as error:  # noqa: BLE001 - as in decide
             choice = _failed(error)
         return self._decision(choice, started)
@@ -101,6 +101,9 @@ class RouteDecider:
         known = [name for name in names if name in choice.names]
         sure = sorted((name for name in known if self._is_sure(name, choice)), key=choice.names.index)
         if sure:
+            trace = current_trace()
+            if trace is not None:
+                trace.note("info", f"route {', '.join(sure[: self.max_routes])}, by {self.router.name}: {choice.reason}")
             return RouteDecision(tuple(sure[: self.max_routes]), self.router.name, choice.reason, False, choice.scores, elapsed_ms)
         reason = f"{choice.reason}, which is not sure enough for the route {known[0]!r}" if known else choice.reason
         report("info", f"In doubt, so the route {self.default!r} is taken: {reason}.")
@@ -108,6 +111,17 @@ class RouteDecider:
 
     def _is_sure(self, name: str, choice: RouteChoice) -> bool:
         return not choice.scores or choice.scores.get(name, 0.0) >= self._sure_of.get(name, 0.0)
+
+
+def _normal(choice: RouteChoice | None) -> RouteChoice:
+    """What a router said, its scores as plain numbers; None is taken for not knowing.
+
+    Raises:
+        TypeError: it said something else.
+    """
+    if choice is None:
+        return RouteChoice((), "the router said nothing")
+    return RouteChoice(tuple(choice.names), str(choice.reason), {str(name): float(score) for name, score in choice.scores.items()})
 
 
 def _failed(error: Exception) -> RouteChoice:

@@ -14,6 +14,8 @@ _DESCRIPTIONS = {
     COMPLEX: "Several things are joined: comparisons, relations between named things, several bridges, causes across documents, lists of many things.",
     STRUCTURAL: "The place in the documents matters: a section, chapter, article, annex, page, table or figure, and figures that stand in tables of reports.",
 }
+ROUTER = "router"
+"""What the router itself is called among routes, in timings and prompts; no route can have this name."""
 KNOWN_ROUTES = tuple(_DESCRIPTIONS)
 
 
@@ -63,6 +65,8 @@ def refuse_unnamed(names: Sequence[str]) -> None:
     Raises:
         ConfigurationError: one is empty, or is there twice.
     """
+    if ROUTER in names:
+        raise ConfigurationError(f"A route is called {ROUTER!r}, as the router itself is in timings and prompts. Give it another name.")
     if not all(isinstance(name, str) and name.strip() for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"The names of the routes are {list(names)!r}. Each must be a text that is not empty.")
     twice = sorted({name for name in names if names.count(name) > 1})

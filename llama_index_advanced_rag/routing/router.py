@@ -1,18 +1,20 @@
 """What a router is: something that says which of some routes fit a question."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from inspect import isawaitable, iscoroutinefunction
+from typing import ClassVar, TypeVar, cast
 
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixin, PromptMixinType
 from llama_index.core.schema import QueryBundle
 
-from llama_index_advanced_rag._concurrency import in_thread
+from llama_index_advanced_rag._concurrency import in_thread, run_coroutine
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.routing.route import Route
 
-RouteFunction = Callable[[str], str | Sequence[str] | None]
+T = TypeVar("T")
+RouteFunction = Callable[[str], str | Sequence[str] | None] | Callable[[str], Awaitable[str | Sequence[str] | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class FunctionRouter(Router):
     """A function of the question as a router.
 
     Args:
-        function: given the question, the name of a route, several names best first, or None where it does not know.
+        function: given the question, the name of a route, several names best first, or None where it does not know; plain or async.
 
     Example:
         >>> router = FunctionRouter(lambda question: "sql" if "how many" in question.lower() else None)
@@ -78,9 +80,22 @@ class FunctionRouter(Router):
     def choose(self, query: QueryBundle, routes: Sequence[Route]) -> RouteChoice:
         """What the function says."""
         said = self._function(query.query_str)
+        return self._choice(run_coroutine(_awaited(said)) if isawaitable(said) else said)
+
+    async def achoose(self, query: QueryBundle, routes: Sequence[Route]) -> RouteChoice:
+        """The async twin of `choose`; a plain function runs in a thread."""
+        if iscoroutinefunction(self._function):
+            return self._choice(await self._function(query.query_str))
+        return await in_thread(self.choose, query, routes)
+
+    def _choice(self, said: str | Sequence[str] | None) -> RouteChoice:
         names = () if said is None else (said,) if isinstance(said, str) else tuple(said)
         told = getattr(self._function, "__name__", type(self._function).__name__)
         return RouteChoice(names, f"{told} says so" if names else f"{told} does not know")
+
+
+async def _awaited(said: Awaitable[T]) -> T:
+    return await said
 
 
 def router_of(given: "Router | RouteFunction") -> Router:

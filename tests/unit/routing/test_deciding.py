@@ -41,7 +41,7 @@ def test_what_the_router_says_is_taken():
     assert not decision.in_doubt
     assert decision.scores == {"simple": 0.9, "none": 0.1}
     assert decision.elapsed_ms >= 0
-    assert notes == []
+    assert notes == [("info", "route simple, by says: it says so")]
     told = json.loads(json.dumps(decision.to_dict()))
     assert (told["routes"], told["router"], told["reason"], told["in_doubt"]) == (["simple"], "says", "it says so", False)
 
@@ -61,7 +61,7 @@ def test_a_router_that_does_not_know_is_noted():
 def test_names_that_do_not_exist_are_reported_and_the_others_count():
     decision, notes = decided(Says("sql", "simple"))
     assert (decision.routes, decision.in_doubt) == (("simple",), False)
-    assert notes == [("warning", "The router 'says' named routes that do not exist, ['sql']. There are simple, graph, none.")]
+    assert notes[0] == ("warning", "The router 'says' named routes that do not exist, ['sql']. There are simple, graph, none.")
 
 
 def test_only_names_that_do_not_exist_end_at_the_default():
