@@ -18,13 +18,12 @@ from llama_index_advanced_rag.answering.support import SupportReport, check_supp
 from llama_index_advanced_rag.postprocessors.subgraph_context import tells_of_the_graph
 from llama_index_advanced_rag.retrievers.base import own_bundle
 from llama_index_advanced_rag.text.analyzer import TextAnalyzer, detect_language
+from llama_index_advanced_rag.text.both_ends import both_ends
 from llama_index_advanced_rag.text.languages import FALLBACK
 from llama_index_advanced_rag.trace import Evidence, Level, RetrievalTrace, capture_trace
 from llama_index_advanced_rag.usage import UsageLedger, capture_usage
 
 MAX_QUESTION_CHARS = 4000
-_HEAD_SHARE = 0.5
-_GAP = " … "
 logger = logging.getLogger(__name__)
 
 
@@ -151,7 +150,7 @@ class Turn:
 @contextmanager
 def open_turn(query_bundle: QueryBundle, *, language: str, stage: str) -> Generator[Turn, None, None]:
     """Begin a turn: trace and usage are captured for the block; the given bundle is only read."""
-    question = shorten_question(query_bundle.query_str.strip())
+    question = both_ends(query_bundle.query_str.strip(), MAX_QUESTION_CHARS)
     bundle = own_bundle(query_bundle)
     bundle.query_str = question
     with capture_trace(question, stage=stage) as trace, capture_usage() as ledger:
@@ -159,22 +158,3 @@ def open_turn(query_bundle: QueryBundle, *, language: str, stage: str) -> Genera
         if len(question) < len(query_bundle.query_str.strip()):
             turn.note("warning", f"The question has {len(query_bundle.query_str)} characters; its first and last words, {len(question)} characters, are used.")
         yield turn
-
-
-def shorten_question(question: str, *, max_chars: int = MAX_QUESTION_CHARS) -> str:
-    """A question of at most `max_chars` characters: a longer one keeps its beginning and its end, cut between words.
-
-    Example:
-        >>> shorten_question("one two three four five six", max_chars=20)
-        'one two … six'
-    """
-    if len(question) <= max_chars:
-        return question
-    head = int(max_chars * _HEAD_SHARE)
-    tail = max_chars - head - len(_GAP)
-    beginning, end = question[:head], question[-tail:]
-    if not question[head].isspace():
-        beginning = beginning.rsplit(maxsplit=1)[0]
-    if not question[-tail - 1].isspace():
-        end = end.split(maxsplit=1)[-1]
-    return f"{beginning.rstrip()}{_GAP}{end.lstrip()}"

@@ -24,6 +24,7 @@ from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.answering.direct import DirectWriter
 from llama_index_advanced_rag.answering.turn import Turn, open_turn
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.nested_prompts import update_nested_prompts
 from llama_index_advanced_rag.prompts import DIRECT_ANSWER, DIRECT_ANSWER_PROMPT, GROUNDED_ANSWER
 from llama_index_advanced_rag.query_engines.engine_answers import told_by_engine
 from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
@@ -318,6 +319,14 @@ class AdaptiveQueryEngine(BaseQueryEngine):
             open_turn(query_bundle, language=self.language, stage="auto") as turn,
         ):
             yield turn, outcome
+
+    def update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Replace prompts by the names that `get_prompts` gives; the others stay.
+
+        Raises:
+            ValueError: a name speaks of a part that does not exist.
+        """
+        update_nested_prompts(self, prompts_dict)
 
     def _get_prompts(self) -> PromptDictType:
         return {GROUNDED_ANSWER: self._grounded.answer_prompt, DIRECT_ANSWER: self._direct.prompt}

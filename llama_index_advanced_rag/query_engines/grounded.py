@@ -25,6 +25,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag.answering.turn import Turn, open_turn
 from llama_index_advanced_rag.answering.writer import AnswerWriter
 from llama_index_advanced_rag.errors import ConfigurationError, UnknownArgumentError
+from llama_index_advanced_rag.nested_prompts import update_nested_prompts
 from llama_index_advanced_rag.prompts import GROUNDED_ANSWER, GROUNDED_ANSWER_PROMPT
 from llama_index_advanced_rag.query_engines.query_event import query_event
 from llama_index_advanced_rag.query_engines.responding import arespond, respond
@@ -211,6 +212,14 @@ class GroundedQueryEngine(BaseQueryEngine):
     async def aanswer_turn(self, turn: Turn) -> RESPONSE_TYPE:
         """The async twin of `answer_turn`."""
         return await arespond(self._writer, turn, streaming=self._streaming)
+
+    def update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Replace prompts by the names that `get_prompts` gives; the others stay.
+
+        Raises:
+            ValueError: a name speaks of a part that does not exist.
+        """
+        update_nested_prompts(self, prompts_dict)
 
     def _get_prompts(self) -> PromptDictType:
         return {GROUNDED_ANSWER: self._writer.prompt}

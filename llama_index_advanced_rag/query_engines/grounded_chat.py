@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from llama_index.core.base.llms.generic_utils import messages_to_history_str
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
@@ -133,7 +133,7 @@ class GroundedChatEngine(BaseChatEngine):
             response = self._query_engine.with_streaming(True).query(talk.question)
         return StreamingAgentChatResponse(
             sources=[talk.source_of(response, "")],
-            chat_stream=self._chat_stream(talk, cast(StreamingResponse, response).response_gen, response),
+            chat_stream=self._chat_stream(talk, _pieces(response), response),
             source_nodes=response.source_nodes,
             is_writing_to_memory=False,
         )
@@ -147,7 +147,7 @@ class GroundedChatEngine(BaseChatEngine):
             response = await self._query_engine.with_streaming(True).aquery(talk.question)
         return StreamingAgentChatResponse(
             sources=[talk.source_of(response, "")],
-            achat_stream=self._achat_stream(talk, cast(AsyncStreamingResponse, response).response_gen, response),
+            achat_stream=self._achat_stream(talk, _apieces(response), response),
             source_nodes=response.source_nodes,
             is_writing_to_memory=False,
         )
@@ -207,6 +207,18 @@ class GroundedChatEngine(BaseChatEngine):
             await pieces.aclose()
             talk.metadata_of(response)
             await self._memory.aput_messages(_exchange(talk.message, text))
+
+
+def _pieces(response: RESPONSE_TYPE) -> Generator[str, None, None]:
+    """The answer in pieces; in one where another engine has written it as a whole."""
+    return response.response_gen if isinstance(response, StreamingResponse) else (text for text in [str(response)])  # type: ignore[return-value]
+
+
+def _apieces(response: RESPONSE_TYPE) -> AsyncGenerator[str, None]:
+    async def whole() -> AsyncGenerator[str, None]:
+        yield str(response)
+
+    return response.response_gen if isinstance(response, AsyncStreamingResponse) else whole()  # type: ignore[return-value]
 
 
 def _exchange(message: str, answer: str) -> list[ChatMessage]:

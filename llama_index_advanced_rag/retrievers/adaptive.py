@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
 from llama_index.core.prompts.mixin import PromptMixinType
-from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._choices import positive_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all
 from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode
-from llama_index_advanced_rag.retrievers.base import TracedRetriever
+from llama_index_advanced_rag.retrievers.base import TracedRetriever, as_bundle
 from llama_index_advanced_rag.retrievers.children import Child, make_children, named
 from llama_index_advanced_rag.retrievers.errands import Errand, is_empty, join_traces, make_errands
 from llama_index_advanced_rag.retrievers.fusing import ListFusion, fuse_hits, fusion_evidence
@@ -107,7 +107,7 @@ class AdaptiveRetriever(TracedRetriever):
         children = make_children(named(retrieving), weights=None, score_ranges=None, child_top_n=child_top_n, timeout_s=timeout_s) if retrieving else []
         self._children: dict[str, Child] = {child.name: child for child in children}
         self._decider = RouteDecider(
-            usual_router(router, routes),
+            usual_router(router, routes, default=default),
             described(routes, descriptions=descriptions, examples=examples),
             default=usual_default(default, list(routes), retrieving=retrieving),
             max_routes=max_routes,
@@ -138,22 +138,22 @@ class AdaptiveRetriever(TracedRetriever):
         left = None if until is None else max(0.0, until - perf_counter())
         return min((limit for limit in (self._timeout_s, left) if limit is not None), default=None)
 
-    def search(self, query_bundle: QueryBundle) -> Routed:
-        """What is found for a question, with the decision and what it took.
+    def search(self, query: QueryType) -> Routed:
+        """What is found for a question, with the decision, what it took, and with `explain` what the other routes would have found.
 
         Raises:
             Exception: all routes that were asked failed.
         """
-        started = perf_counter()
+        started, query_bundle = perf_counter(), as_bundle(query)
         self._see_changes()
         course = self.course(self._decider.decide(query_bundle), started=started)
         for step in course:
             course.add(self.attempt(query_bundle, step, until=course.until, explain=course.is_first))
         return course.outcome()
 
-    async def asearch(self, query_bundle: QueryBundle) -> Routed:
+    async def asearch(self, query: QueryType) -> Routed:
         """The async twin of `search`."""
-        started = perf_counter()
+        started, query_bundle = perf_counter(), as_bundle(query)
         await in_thread(self._see_changes)
         course = self.course(await self._decider.adecide(query_bundle), started=started)
         for step in course:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks.base import CallbackManager
+from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore, QueryBundle, QueryType
 from llama_index.core.vector_stores.types import MetadataFilters
 from typing_extensions import Self
@@ -15,6 +16,7 @@ from typing_extensions import Self
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag._concurrency import arun_all, in_search_thread, in_thread, with_progress
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.nested_prompts import update_nested_prompts
 from llama_index_advanced_rag.stores.rows.row_state import RowSpace
 from llama_index_advanced_rag.trace import NodeLabel, RetrievalTrace, current_trace, stage_trace
 
@@ -85,6 +87,14 @@ class TracedRetriever(BaseRetriever):
         """The rows that are searched by position, nodes being built for the final hits only; None where nodes are searched."""
         return None
 
+    def update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Replace prompts by the names that `get_prompts` gives; the others stay.
+
+        Raises:
+            ValueError: a name speaks of a part that does not exist.
+        """
+        update_nested_prompts(self, prompts_dict)
+
     def retrieve_ids(self, query: QueryType) -> ScoredIds:
         """Node ids and scores, best first: those of `retrieve`, without building nodes where the rows of one corpus are searched.
 
@@ -94,13 +104,13 @@ class TracedRetriever(BaseRetriever):
         Args:
             query: the question, or a bundle whose embedding is used if it has one.
         """
-        bundle = _as_bundle(query)
+        bundle = as_bundle(query)
         found = None if current_trace() is not None else self._find_ids(own_bundle(bundle))
         return _scored_ids(self._retrieve(bundle)) if found is None else found
 
     async def aretrieve_ids(self, query: QueryType) -> ScoredIds:
         """The async twin of `retrieve_ids`."""
-        bundle = _as_bundle(query)
+        bundle = as_bundle(query)
         found = None if current_trace() is not None else await self._afind_ids(own_bundle(bundle))
         return _scored_ids(await self._aretrieve(bundle)) if found is None else found
 
@@ -195,12 +205,13 @@ class TracedRetriever(BaseRetriever):
             return _labelled(await self._afind(own_bundle(query_bundle)), trace)
 
 
-def _as_bundle(query: QueryType) -> QueryBundle:
+def as_bundle(query: QueryType) -> QueryBundle:
+    """The question as a bundle."""
     return QueryBundle(query) if isinstance(query, str) else query
 
 
 def _own_bundles(queries: Sequence[QueryType]) -> list[QueryBundle]:
-    return [own_bundle(_as_bundle(query)) for query in queries]
+    return [own_bundle(as_bundle(query)) for query in queries]
 
 
 def _scored_ids(hits: Sequence[NodeWithScore]) -> ScoredIds:

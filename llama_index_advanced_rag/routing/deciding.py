@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import QueryBundle, QueryType
 
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError
@@ -72,18 +72,18 @@ class RouteDecider:
         """The names of the routes."""
         return [route.name for route in self.routes]
 
-    def decide(self, query: QueryBundle) -> RouteDecision:
+    def decide(self, query: QueryType) -> RouteDecision:
         """The routes for a question. A router that fails or does not know is reported, and the default route is taken."""
-        started = perf_counter()
+        started, query = perf_counter(), QueryBundle(query) if isinstance(query, str) else query
         try:
             choice = self._without_words(query) or _normal(self.router.choose(query, self.routes))
         except Exception as error:  # noqa: BLE001 - a question without a router is still a question
             choice = _failed(error)
         return self._decision(choice, started)
 
-    async def adecide(self, query: QueryBundle) -> RouteDecision:
+    async def adecide(self, query: QueryType) -> RouteDecision:
         """The async twin of `decide`."""
-        started = perf_counter()
+        started, query = perf_counter(), QueryBundle(query) if isinstance(query, str) else query
         try:
             choice = self._without_words(query) or _normal(await self.router.achoose(query, self.routes))
         except Exception as error:  # noqa: BLE001 - as in decide
@@ -103,9 +103,14 @@ class RouteDecider:
         if sure:
             trace = current_trace()
             if trace is not None:
-                trace.note("info", f"route {', '.join(sure[: self.max_routes])}, by {self.router.name}: {choice.reason}")
+                beyond = f" ({', '.join(sure[self.max_routes :])} too, but max_routes is {self.max_routes})" if len(sure) > self.max_routes else ""
+                trace.note("info", f"route {', '.join(sure[: self.max_routes])}, by {self.router.name}: {choice.reason}{beyond}")
             return RouteDecision(tuple(sure[: self.max_routes]), self.router.name, choice.reason, False, choice.scores, elapsed_ms)
-        reason = f"{choice.reason}, which is not sure enough for the route {known[0]!r}" if known else choice.reason
+        reason = choice.reason
+        if known:
+            reason = f"{reason}, which is not sure enough for the route {known[0]!r}"
+        elif unknown:
+            reason = f"the router named {unknown[0]!r:.80}, which does not exist"
         report("info", f"In doubt, so the route {self.default!r} is taken: {reason}.")
         return RouteDecision((self.default,), self.router.name, reason, True, choice.scores, elapsed_ms)
 

@@ -1,5 +1,6 @@
 """What a router works with where the user says nothing else."""
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from llama_index_advanced_rag.errors import ConfigurationError
@@ -7,9 +8,11 @@ from llama_index_advanced_rag.routing.route import KNOWN_ROUTES, MODERATE, SIMPL
 from llama_index_advanced_rag.routing.router import RouteFunction, Router, router_of
 from llama_index_advanced_rag.routing.rules import RuleRouter
 
+logger = logging.getLogger(__name__)
 
-def usual_router(given: Router | RouteFunction | None, names: Collection[str]) -> Router:
-    """The router given, else the rules, if they can tell the routes apart.
+
+def usual_router(given: Router | RouteFunction | None, names: Collection[str], *, default: str | None = None) -> Router:
+    """The router given, else the rules, if they can tell the routes apart; of routes but the default that they do not know, a warning is logged.
 
     Raises:
         ConfigurationError: nothing was given, and the rules know fewer than two of the names.
@@ -22,6 +25,9 @@ def usual_router(given: Router | RouteFunction | None, names: Collection[str]) -
             f"The routes are {', '.join(map(repr, names))}, of which the rules know {known!r}: they tell {', '.join(KNOWN_ROUTES)} apart. "
             "Pass router=: EmbeddingRouter(...) with examples, LLMRouter(...) with descriptions, or a function of the question."
         )
+    unknown = [name for name in names if name not in KNOWN_ROUTES and name != default]
+    if unknown:
+        logger.warning("The rules never choose %s. Pass a router that does, for example FunctionRouter(function, otherwise=RuleRouter()).", unknown)
     return RuleRouter()
 
 

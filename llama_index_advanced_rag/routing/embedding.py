@@ -12,12 +12,12 @@ from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.embeddings.async_calls import aembed_query
 from llama_index_advanced_rag.embeddings.requests import checked
 from llama_index_advanced_rag.errors import ConfigurationError, EmbeddingMismatchError
-from llama_index_advanced_rag.routing.both_ends import both_ends
 from llama_index_advanced_rag.routing.default_examples import DEFAULT_EXAMPLES
 from llama_index_advanced_rag.routing.embedded_texts import EmbeddedTexts
 from llama_index_advanced_rag.routing.nearest_examples import Centred, clear_routes, likeness, route_shares
 from llama_index_advanced_rag.routing.route import Route
 from llama_index_advanced_rag.routing.router import RouteChoice, Router
+from llama_index_advanced_rag.text.both_ends import both_ends
 
 _QUESTION_CHARS, _SHOWN_CHARS = 2000, 80
 

@@ -13,10 +13,10 @@ from llama_index.core.schema import QueryBundle
 from llama_index_advanced_rag._choices import whole_number
 from llama_index_advanced_rag.errors import ConfigurationError, LLMOutputError
 from llama_index_advanced_rag.prompts import ROUTE, ROUTE_PROMPT, escape_tags
-from llama_index_advanced_rag.routing.both_ends import both_ends
 from llama_index_advanced_rag.routing.route import Route
 from llama_index_advanced_rag.routing.router import RouteChoice, Router
 from llama_index_advanced_rag.structured_answers import aask_parsed, ask_parsed, json_objects, validated
+from llama_index_advanced_rag.text.both_ends import both_ends
 
 _QUESTION_CHARS, _DESCRIPTION_CHARS, _REASON_CHARS = 4000, 2000, 300
 _LONGEST_NUMBER = 9

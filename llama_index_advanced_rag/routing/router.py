@@ -11,6 +11,7 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_advanced_rag._concurrency import in_thread, run_coroutine
 from llama_index_advanced_rag.errors import ConfigurationError
+from llama_index_advanced_rag.nested_prompts import update_nested_prompts
 from llama_index_advanced_rag.routing.route import Route
 
 T = TypeVar("T")
@@ -50,6 +51,14 @@ class Router(PromptMixin, ABC):
         """The async twin of `choose`."""
         return await in_thread(self.choose, query, routes)
 
+    def update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Replace prompts by the names that `get_prompts` gives; the others stay.
+
+        Raises:
+            ValueError: a name speaks of a part that does not exist.
+        """
+        update_nested_prompts(self, prompts_dict)
+
     def _get_prompts(self) -> PromptDictType:
         return {}
 
@@ -65,6 +74,7 @@ class FunctionRouter(Router):
 
     Args:
         function: given the question, the name of a route, several names best first, or None where it does not know; plain or async.
+        otherwise: the router that is asked where the function does not know.
 
     Example:
         >>> router = FunctionRouter(lambda question: "sql" if "how many" in question.lower() else None)
@@ -74,24 +84,28 @@ class FunctionRouter(Router):
 
     name: ClassVar[str] = "function"
 
-    def __init__(self, function: RouteFunction) -> None:
-        self._function = function
+    def __init__(self, function: RouteFunction, *, otherwise: Router | None = None) -> None:
+        self._function, self._otherwise = function, otherwise
 
     def choose(self, query: QueryBundle, routes: Sequence[Route]) -> RouteChoice:
         """What the function says."""
         said = self._function(query.query_str)
-        return self._choice(run_coroutine(_awaited(said)) if isawaitable(said) else said)
+        choice = self._choice(run_coroutine(_awaited(said)) if isawaitable(said) else said)
+        return choice if choice.names or self._otherwise is None else self._otherwise.choose(query, routes)
 
     async def achoose(self, query: QueryBundle, routes: Sequence[Route]) -> RouteChoice:
         """The async twin of `choose`; a plain function runs in a thread."""
-        if iscoroutinefunction(self._function):
-            return self._choice(await self._function(query.query_str))
-        return await in_thread(self.choose, query, routes)
+        said = await self._function(query.query_str) if iscoroutinefunction(self._function) else await in_thread(self._function, query.query_str)
+        choice = self._choice(await said if isawaitable(said) else said)
+        return choice if choice.names or self._otherwise is None else await self._otherwise.achoose(query, routes)
 
     def _choice(self, said: str | Sequence[str] | None) -> RouteChoice:
         names = () if said is None else (said,) if isinstance(said, str) else tuple(said)
         told = getattr(self._function, "__name__", type(self._function).__name__)
         return RouteChoice(names, f"{told} says so" if names else f"{told} does not know")
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {} if self._otherwise is None else {"otherwise": self._otherwise}
 
 
 async def _awaited(said: Awaitable[T]) -> T:

@@ -9,9 +9,11 @@ import pytest
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.prompts import DIRECT_ANSWER, GROUNDED_ANSWER
@@ -21,7 +23,7 @@ from llama_index_advanced_rag.query_engines.grounded import GroundedQueryEngine
 from llama_index_advanced_rag.query_engines.grounded_chat import GroundedChatEngine
 from llama_index_advanced_rag.retrievers.lexical import LexicalRetriever
 from llama_index_advanced_rag.testing import ScriptedLLM, check_query_engine_contract, forbidden_settings_llm
-from llama_index_advanced_rag.trace import capture_trace
+from llama_index_advanced_rag.trace import capture_trace, report
 
 FOXES, WHALES = "Foxes eat mice. Cats sleep all day.", "Whales eat krill. Seals sleep on ice."
 
@@ -296,3 +298,149 @@ def test_concurrent_questions_overlap():
         await asyncio.gather(adaptive.aquery("What do foxes eat?"), adaptive.aquery("When do foxes sleep?"))
 
     asyncio.run(both())
+
+
+def test_a_default_engine_keeps_its_answer_when_it_stands_in():
+    nothing = words("n9", "zebra")
+    for routes in ({"foxes": nothing}, {"foxes": Foreign(error=ConnectionError("down"))}, {"foxes": Foreign("Empty Response", sources=False)}):
+        adaptive = engine(routes=routes, default="foreign", router=lambda question: "foxes")
+        for response in (adaptive.query("What do birds do?"), asyncio.run(adaptive.aquery("What do birds do?"))):
+            assert str(response) == "from elsewhere", routes
+            assert (route_of(response)["taken"], list(route_of(response)["dropped"])) == (["foreign"], ["foxes"])
+
+
+def test_an_engine_that_finds_nothing_leaves_it_to_the_default():
+    response = engine(routes={"foreign": Foreign("Empty Response", sources=False)}).query("What do foreign mice and cats do?")
+    assert route_of(response)["dropped"] == {"foreign": "it found nothing"}
+    assert route_of(response)["taken"] == ["foxes"]
+
+
+def test_filters_are_refused_for_engines_and_hold_for_retrievers():
+    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")])
+    with pytest.raises(ConfigurationError, match="'foreign' lead to query engines"):
+        engine(filters=filters)
+    nodes = [TextNode(id_=name, text="foxes run", metadata={"tenant": name}) for name in ("a", "b")]
+    mine = LexicalRetriever.from_defaults(nodes=nodes, language="en")
+    adaptive = AdaptiveQueryEngine({"foxes": mine}, router=by_word, filters=filters, language="en")
+    assert adaptive.query("Where do foxes run?").metadata["retrieved"] == ["a"]
+
+
+def test_a_route_keeps_its_own_number_of_nodes_and_an_engine_all_of_its_nodes():
+    nodes = [TextNode(id_=f"n{number}", text="foxes run") for number in range(9)]
+    few, many = (LexicalRetriever.from_defaults(nodes=nodes, language="en", similarity_top_k=top_k) for top_k in (2, 9))
+    own = GroundedQueryEngine(many, language="en")
+    adaptive = engine(routes={"foxes": few}, similarity_top_k=4)
+    assert len(adaptive.query("Where do foxes run?").metadata["retrieved"]) == 2
+    adaptive = engine(routes={"foxes": own}, similarity_top_k=4)
+    assert len(adaptive.query("Where do foxes run?").metadata["retrieved"]) == 9
+
+
+def test_a_grounded_route_keeps_its_language_and_one_that_overrides_the_query_answers_itself():
+    class Own(GroundedQueryEngine):
+        def _query(self, query_bundle):
+            return Response("overridden", source_nodes=[], metadata={})
+
+    text = "Les contrats finissent après un an. Les chats dorment."
+    french = LexicalRetriever.from_defaults(nodes=[TextNode(id_="fr", text=text)], language="fr")
+    question = "Quand finissent les contrats ?"
+    alone = str(GroundedQueryEngine(french, language="fr").query(question))
+    routes = {"foxes": GroundedQueryEngine(french, language="fr"), "whales": Own(french, language="fr")}
+    assert str(engine(routes=routes, router=lambda asked: "foxes").query(question)) == alone
+    assert str(engine(routes=routes, router=lambda asked: "whales").query(question)) == "overridden"
+
+
+def test_postprocessors_of_a_route_are_used_there_and_once():
+    class Marks(BaseNodePostprocessor):
+        mark: str
+
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            return [*nodes, NodeWithScore(node=TextNode(id_=self.mark, text="Marks are made."), score=0.0)]
+
+    adaptive = engine(node_postprocessors=[Marks(mark="all")], route_postprocessors={"whales": [Marks(mark="own")]})
+    for question, wanted in (("What do whales eat?", ["n2", "all", "own"]), ("What do foxes eat?", ["n1", "all"])):
+        assert adaptive.query(question).metadata["retrieved"] == wanted
+        assert [hit.node_id for hit in adaptive.retrieve(QueryBundle(question))] == wanted
+    with pytest.raises(ConfigurationError, match="route_postprocessors names"):
+        engine(route_postprocessors={"owls": []})
+
+
+def test_a_late_engine_writes_into_no_trace():
+    gate, done = threading.Event(), threading.Event()
+
+    class Late(Foreign):
+        def _query(self, query_bundle):
+            gate.wait(10)
+            report("warning", "written late")
+            done.set()
+            return super()._query(query_bundle)
+
+    with capture_trace() as trace:
+        response = engine(routes={"foreign": Late()}, timeout_s=0.05).query("What do foreign mice do?")
+    before = json.dumps(trace.to_dict())
+    gate.set()
+    assert done.wait(10)
+    assert json.dumps(trace.to_dict()) == before
+    assert "written late" not in json.dumps(response.metadata)
+
+
+def test_one_clock_for_all_tries():
+    gate = threading.Event()
+    waiting = {"foreign": Foreign(gate=gate), "foxes": Foreign(gate=gate)}
+    try:
+        with pytest.raises(TimeoutError):
+            engine(routes=waiting, max_seconds=0.2).query("What do foreign mice do?")
+        assert waiting["foxes"].asked == 0, "when the time is up nobody is asked"
+    finally:
+        gate.set()
+
+
+def test_prompts_go_round_at_any_depth():
+    from llama_index.core import Document
+
+    from llama_index_advanced_rag import CorpusIndex
+    from llama_index_advanced_rag.testing import DeterministicEmbedding
+
+    index = CorpusIndex.from_documents([Document(text="Foxes eat mice.")], embed_model=DeterministicEmbedding())
+    llm = ScriptedLLM(["x"])
+    for component in (
+        index.as_query_engine(llm, retriever_mode="auto", router="llm"),
+        index.as_retriever("auto", router="llm", llm=llm),
+        engine(),
+    ):
+        prompts = component.get_prompts()
+        component.update_prompts(prompts)
+        assert set(component.get_prompts()) == set(prompts)
+    with pytest.raises(ConfigurationError, match="There is no prompt 'grounded'"):
+        engine().update_prompts({"grounded": PromptTemplate("x")})
+    with pytest.raises(ValueError, match="There is no part 'owls'"):
+        engine().update_prompts({"owls:grounded_answer": PromptTemplate("x")})
+
+
+def test_a_stream_of_another_engine_in_a_chat():
+    chat = GroundedChatEngine(engine())
+    assert "".join(chat.stream_chat("a foreign question").response_gen) == "from elsewhere"
+
+    async def pieces() -> str:
+        streamed = await chat.astream_chat("another foreign question")
+        return "".join([piece async for piece in streamed.async_response_gen()])
+
+    assert asyncio.run(pieces()) == "from elsewhere"
+
+
+def test_an_adaptive_engine_as_a_route_of_another():
+    inner = engine()
+    response = engine(routes={"whales": inner}, router=lambda question: "whales").query("What do whales eat?")
+    assert str(response) == "Whales eat krill. [1]"
+    assert (route_of(response)["taken"], route_of(response)["inner"]["taken"]) == (["whales"], ["whales"])
+
+
+def test_an_engine_around_one_that_cannot_retrieve():
+    from llama_index.core.indices.query.query_transform.base import IdentityQueryTransform
+    from llama_index.core.query_engine import TransformQueryEngine
+
+    wrapped = TransformQueryEngine(Foreign(), query_transform=IdentityQueryTransform())
+    assert [hit.node_id for hit in EngineRetriever(wrapped, "x").retrieve("q")] == ["f"]
+
+
+def test_an_empty_question_has_a_route_too():
+    assert route_of(engine().query(""))["in_doubt"] is True

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from llama_index.core.schema import QueryBundle
 
@@ -41,7 +42,7 @@ def test_what_the_router_says_is_taken():
     assert not decision.in_doubt
     assert decision.scores == {"simple": 0.9, "none": 0.1}
     assert decision.elapsed_ms >= 0
-    assert notes == [("info", "route simple, by says: it says so")]
+    assert notes == [("info", "route simple, by says: it says so (none too, but max_routes is 1)")]
     told = json.loads(json.dumps(decision.to_dict()))
     assert (told["routes"], told["router"], told["reason"], told["in_doubt"]) == (["simple"], "says", "it says so", False)
 
@@ -152,3 +153,41 @@ def test_a_route_that_must_be_sure_is_taken_only_with_its_score():
 def test_names_that_are_no_names_end_at_the_default(said):
     decider = RouteDecider(FunctionRouter(lambda question: said), [Route("simple"), Route("graph")], default="graph")
     assert decider.decide(QueryBundle("Hello?")).routes == ("graph",)
+
+
+def test_a_router_that_says_nothing_and_scores_of_other_kinds():
+    class Odd(Router):
+        name = "odd"
+
+        def __init__(self, said):
+            self.said = said
+
+        def choose(self, query, routes):
+            return self.said
+
+    decision = RouteDecider(Odd(None), ROUTES, default="graph").decide("What?")
+    assert (decision.routes, decision.reason) == (("graph",), "the router said nothing")
+    decision = RouteDecider(Odd(RouteChoice(["simple"], "r", {"simple": np.float32(0.5)})), ROUTES, default="graph").decide("What?")
+    assert json.loads(json.dumps(decision.to_dict()))["scores"] == {"simple": 0.5}
+    assert RouteDecider(Odd("simple"), ROUTES, default="graph").decide("What?").in_doubt is True
+
+
+async def test_an_async_function_is_a_router_too():
+    async def route(question: str) -> str:
+        return "simple"
+
+    decider = RouteDecider(router_of(route), ROUTES, default="graph")
+    assert (await decider.adecide("What?")).routes == ("simple",)
+    assert decider.decide("What?").routes == ("simple",), "in a running event loop as well"
+
+
+async def test_a_function_and_otherwise_another_router():
+    mine = FunctionRouter(lambda question: "simple" if "fox" in question else None, otherwise=Says("none"))
+    decider = RouteDecider(mine, ROUTES, default="graph")
+    for question, wanted in (("fox", "simple"), ("owl", "none")):
+        assert decider.decide(question).routes == (await decider.adecide(question)).routes == (wanted,)
+
+
+def test_a_route_called_as_the_router_is_refused():
+    with pytest.raises(ConfigurationError, match="'router'"):
+        RouteDecider(Says("simple"), [Route("router")], default="router")
