@@ -1,10 +1,11 @@
 """The LLM router: an LLM reads the question and what the routes are for, and names some of them."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from llama_index.core.bridge.pydantic import BaseModel
+from llama_index.core.bridge.pydantic import BaseModel, model_validator
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
@@ -20,6 +21,7 @@ from llama_index_advanced_rag.text.both_ends import both_ends
 
 _QUESTION_CHARS, _DESCRIPTION_CHARS, _REASON_CHARS = 4000, 2000, 300
 _LONGEST_NUMBER = 9
+_LISTED_AS = re.compile(r"\A\s*\d{1,3}[.)]\s+")  # "2. text", as the prompt lists it
 _UNEXPLAINED = "the LLM names it"
 
 
@@ -28,6 +30,12 @@ class NamedRoute(BaseModel):
 
     name: Any
     reason: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """A name or a number by itself is taken as one."""
+        return {"name": value} if isinstance(value, (str, int)) and not isinstance(value, bool) else value
 
 
 class RouteAnswer(BaseModel):
@@ -156,7 +164,8 @@ def _existing(said: Any, names: Sequence[str]) -> str:
     if isinstance(said, str):
         if said in names:
             return said
-        alike = [name for name in names if _shown(name).casefold() == _shown(said).casefold()]
+        bare = _shown(_LISTED_AS.sub("", said))
+        alike = [name for name in names if _shown(name).casefold() in (_shown(said).casefold(), bare.casefold())]
         if len(alike) == 1:
             return alike[0]
         digits = said.strip()

@@ -79,7 +79,7 @@ def test_what_stands_around_the_json_does_not_matter(answer):
         ("2", "no JSON object"),
         ("null", "no JSON object"),
         ('{"routes": null}', "routes: "),
-        ('{"routes": ["text"]}', "routes.0: "),
+        ('{"routes": [["text"]]}', "routes.0: "),
         ('{"choice": 2}', "routes: Field required"),
         ('[{"name": "text"}]', "routes: Field required"),
         ('{"routes": [{"name": "text", "reason": 7}]}', "routes.0.reason"),
@@ -213,3 +213,8 @@ def test_the_question_is_only_read():
     query = QueryBundle("why?", embedding=[1.0])
     LLMRouter(ScriptedLLM([GOOD])).choose(query, ROUTES)
     assert query == QueryBundle("why?", embedding=[1.0])
+
+
+@pytest.mark.parametrize("answer", ['{"routes": ["text"]}', '{"routes": [2]}', '{"routes": [{"name": "2. text"}]}', '{"routes": ["2) Text"]}'])
+def test_a_route_as_it_is_listed_or_by_itself_needs_no_second_call(answer):
+    assert read_choice(answer, names=["sql", "text"], max_choices=1).names == ("text",)
