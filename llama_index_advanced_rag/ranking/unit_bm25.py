@@ -132,7 +132,8 @@ class UnitKind:
     Attributes:
         places: (n,) the units.
         n_living: those that hold a term.
-        average_length: terms in each of these; 1.0 where there is none.
+        average_length: terms in each of these that holds several passages, in each where none does; 1.0 where there is none. Beside thousands of notes
+            of one passage, all reports would count as far too long, and what they say often would count alone.
     """
 
     places: NDArray[np.intp]
@@ -143,16 +144,18 @@ class UnitKind:
     def of(cls, tree: UnitTree, mask: NDArray[np.bool_]) -> "UnitKind":
         """The units of a tree where the mask (n_units,) is True."""
         places = np.flatnonzero(mask)
-        lengths = tree.unit_lengths[places]
-        n_living = int(np.count_nonzero(lengths))
-        return cls(places, n_living, (float(lengths.sum()) / n_living if n_living else 1.0) or 1.0)
+        lengths, living = tree.unit_lengths[places], tree.unit_lengths[places] > 0
+        several = living & (tree.n_passages[places] > 1)
+        compared = lengths[several if several.any() else living]
+        return cls(places, int(np.count_nonzero(living)), float(compared.mean()) if len(compared) else 1.0)
 
 
 def score_units(tree: UnitTree, words: Sequence[WordMatches], *, k1: float = K1, b: float = B) -> NDArray[np.float64]:
     """(n_units,) BM25 score of each unit as if it were one text, >= 0, higher is better; 0.0 where no word of the query stands.
 
     Documents are compared with documents, and sections of all levels with each other: each kind has its own number of texts,
-    n(t) and average length. A unit is the sum of its passages, so what passages repeat (overlap, the title in front of each) counts as often.
+    n(t) and average length (of those that hold several passages, see `UnitKind`). A unit is the sum of its passages, so what passages repeat
+    (overlap, the title in front of each) counts as often.
 
     Args:
         tree: the units.

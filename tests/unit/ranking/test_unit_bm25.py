@@ -67,6 +67,7 @@ def scores_of_whole_texts(parents: Sequence[int], held: Held, query: str) -> NDA
 @given(corpora(), queries)
 def test_units_score_as_their_whole_texts_would(corpus: tuple[list[int], Held], query: str) -> None:
     parents, held = corpus
+    held = [*held, *((unit, "") for unit, _ in held)]  # so that all hold several passages, and all are compared in length
     assert scores_of(parents, held, query) == pytest.approx(scores_of_whole_texts(parents, held, query), abs=1e-9)
 
 
@@ -125,3 +126,17 @@ def test_words_may_be_scored_some_at_a_time(corpus: tuple[list[int], Held], quer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unit_bm25, "_CELLS", cells)
         assert scores_of(parents, held, query).tobytes() == together.tobytes()
+
+
+def test_notes_of_one_passage_do_not_make_reports_too_long():
+    """The scores of two reports of three passages are the same beside any number of notes, but for how rare the words are."""
+    words = [WordMatches(np.array([0, 1, 2, 3]), np.array([1, 2, 1, 2]))]
+    reports, parents = [0, 0, 0, 1, 1, 1], [-1, -1]
+
+    def ratio(notes: int) -> float:
+        units = np.array([*reports, *range(2, 2 + notes)], dtype=np.int32)
+        tree = UnitTree(units, np.array([*parents, *[-1] * notes], dtype=np.int32), np.array([50] * 6 + [3] * notes))
+        scores = score_units(tree, words)
+        return float(scores[0] / scores[1])
+
+    assert ratio(1000) == pytest.approx(ratio(0))
