@@ -24,6 +24,10 @@ _INSTEAD = {
     "text_qa_template": "use answer_prompt, a template with context_str and query_str that asks for citations",
     "condense_question_prompt": "use condense_prompt, a template with chat_history and question",
     "memory_cls": "use memory=, an object",
+    **dict.fromkeys(
+        ("second_hop", "damping", "prior_share", "strategy", "summaries"),
+        "it belongs to one retrieval mode; in 'auto' give that route a retriever of its own, routes={'complex': index.as_retriever('graph', second_hop=0.5)} say",
+    ),
     "similarity_cutoff": "use node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=...)]",
     "use_async": "call aquery(), achat() or aretrieve()",
     "mode": "in engines it is called retriever_mode",
