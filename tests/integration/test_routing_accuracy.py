@@ -29,14 +29,14 @@ def accuracy(rows: list[dict[str, str]], chosen: list[str]) -> float:
     return sum(row["route"] == name for row, name in zip(rows, chosen, strict=True)) / len(rows)
 
 
-@pytest.mark.parametrize(("number", "floor"), [(0, 0.83), (1, 0.57)])
+@pytest.mark.parametrize(("number", "floor"), [(0, 0.90), (1, 0.68)])
 def test_the_rules_find_the_route(number: int, floor: float) -> None:
     rows = half(number)
     assert accuracy(rows, first_routes(RuleRouter(), rows)) >= floor
 
 
-@pytest.mark.parametrize(("number", "most"), [(0, 0), (1, 1)])
-def test_the_rules_hardly_ever_refuse_to_look(number: int, most: int) -> None:
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_rules_never_refuse_to_look(number: int) -> None:
     rows = half(number)
     chosen = first_routes(RuleRouter(), rows)
-    assert sum(name == "none" and row["route"] != "none" for row, name in zip(rows, chosen, strict=True)) <= most
+    assert [row["id"] for row, name in zip(rows, chosen, strict=True) if name == "none" and row["route"] != "none"] == []

@@ -14,14 +14,17 @@ _PRONOUN = {
     "fr": r"(?:qui|que|qu'|dont|où|(?:dans|sur|pour|avec|par|sous|chez|a|de|en) (?:lequel|laquelle|lesquel(?:le)?s|qui)|auquel|auxquel(?:le)?s|duquel)",
 }
 _DONE = {
-    "en": r"(?:\w+ed|written|built|made|run|led|born|known|sold|chosen|in charge|responsible) (?:in|by|for|of|at|as|on|to|from|with)",
+    "en": (
+        r"(?:\w+ed|written|built|made|run|led|born|known|sold|chosen|in charge|responsible|starring|featuring|that)"
+        " (?:in|by|for|of|at|as|on|to|from|with|the)"
+    ),
     "fr": (
-        "(?:ecrit|realise|fonde|construit|publie|fabrique|edite|compose|peint|dirige|cree|gere|situe|base|utilise|employe|cite|charge|responsable"
-        "|designe|developpe)e?s? (?:par|a|en|dans|pour|de|du|des|d'|sur)"
+        "(?:ecrit|realise|fonde|construit|publie|fabrique|edite|compose|peint|dirige|cree|gere|situe|base|utilise|employe|cite|mentionne|nomme|elu|choisi"
+        "|invente|decouvert|developpe|charge|responsable|ne|connu|designe|mandate|retenu)e?s? (?:par|a|en|dans|pour|de|du|des|d'|sur)"
     ),
 }
 _OF = {
-    "en": words_like(rf"{RELATIVE['en']}(?: \w+)? (?:of|behind) (?!life\b|time\b|course\b|the year\b|all\b)"),
+    "en": words_like(rf"{RELATIVE['en']}(?: \w+)? (?:of|behind|for) (?!life\b|time\b|course\b|the year\b|all\b)"),
     "fr": words_like(rf"{RELATIVE['fr']}(?: (?!de\b|du\b|des\b|qui\b|que\b|où\b|dont\b)\w+)? (?:de l'|du|des|de la|de|d')(?! ?(?:quel|quelle|combien)\b)"),
 }
 _OWNED = {"en": re.compile(rf"(?<![\w-])(?!(?:what|who|where|it|that|let)')[\w-]{{1,40}}'s? (?:[\w-]+ ){{0,2}}?{_ANY['en']}(?!\w)")}
@@ -29,19 +32,23 @@ _CLAUSE = {
     "en": words_like(
         rf"{_ANY['en']}(?: (?!who|that|which|where)\w+){{0,2}}?,? {_PRONOUN['en']}\b",
         rf"(?:the|an?|that|those|our) (?:[\w-]+ ){{0,2}}?{_ANY['en']} (?:(?:that|which) \w+|(?:he|she|it|they|we) \w+|{_DONE['en']})",
-        r"whoever|the one (?:who|that)",
+        r"whoever|the one (?:who|that)|(?<=\bof the )\w+ who",
+        r"(?:the|an?) (?!(?:place|cases?|way|time|point|reason|day|moment|section|chapter|page)\b)[\w-]+ (?:where|whose)",
+        r"(?<=\bthe )\w+ (?:used|made|built|written|painted|published|designed|sold|produced) (?:in|by|for)",
     ),
     "fr": words_like(
         rf"{_ANY['fr']}(?:(?: de (?!la\b|l'|cette\b)| )(?!qui\b|que\b|dont\b|où\b|de\b|du\b|des\b|d')\w+){{0,2}}?,? {_PRONOUN['fr']}",
-        r"(?:celui|celle|ceux|celles) (?:qui|que|dont)",
+        r"(?:celui|celle|ceux|celles) (?:qui|que|dont)|(?:(?<=\bdu )|(?<=\bde la )|(?<=\bde l'))\w+ qui",
+        r"(?:l'|la |le |du |au |une? )(?!(?:moment|jour|cas|temps|fois|instant|mesure|facon|maniere|chapitre|section|page|endroit|annee)\b)\w+ (?:où|dont)",
         rf"{_ANY['fr']} (?:(?!sont\b|est\b|a\b|ont\b|fut\b|ete\b)\w+ )?{_DONE['fr']}",
     ),
 }
-_NO_PRONOUN = re.compile(rf"(?P<asked>(?:was|is|were|are|did|does) )?(?<!\w)(?:the|an?) {ENTITY['en']} \Z")
+_NO_PRONOUN = re.compile(rf"(?P<asked>(?:was|is|were|are|did|does) )?(?<!\w)(?<!where )(?<!which )(?<!that )(?<!when )(?:the|an?) {ENTITY['en']} \Z")
 _VERB = re.compile(r" (?:(?P<done>\w{2,}ed|built|made|led|won)|is|was|were|has|had|wrote|met|went|left|grew|came|died|\w{3,}s)(?: \w|\?|\Z)")
 _ASKED = {
     "en": re.compile(
-        rf"(?:(?:who|which|what)(?: is| was| are| were|'s)?|find|name|give me|tell me) (?:the |an? )?(?:names? of the )?(?:(?!of\b|in\b|for\b|the\b)[\w-]+ )??"
+        rf"(?:(?:who|which|what)(?: is| was| are| were|'s)?|find|name|give me|tell me) (?:the |an? )?(?:names? of the )?(?:(?!of\b|in\b|for\b"
+        rf"|the\b)[\w-]+ )??"
         rf"(?:{RELATIVE['en']}(?: [\w-]+)? (?:of|behind)|{_ANY['en']} (?:{_PRONOUN['en']}|that|which))\b(?!.{{0,40}}'s )"
         rf"|(?:the )?{RELATIVE['en']} of [^?,:]{{3,40}}\??\Z"
     ),
@@ -52,9 +59,20 @@ _ASKED = {
         rf"|(?:le |la |l')?{RELATIVE['fr']} (?:de|du|des|d')[^?,:]{{3,40}}\??\Z"
     ),
 }
+_NAMED = {"en": re.compile(rf" (?:[\w-]+ )?{RELATIVE['en']}(?!\w)(?!['-])")}
+_HOLDS = {
+    "en": words_like(rf"(?:has|had|have|is|by|from|made|wrote) (?:an? |by an? )?(?:[\w-]+ ){{0,2}}?{_ANY['en']}"),
+    "fr": words_like(rf"(?:a|avait|ont|est|par) (?:une? )?(?:\w+ ){{0,2}}?{_ANY['fr']}"),
+}
 _BACK = {
-    "en": re.compile(rf"[.;:,] .{{0,60}}?\b(?:that|this) (?:same )?{_ANY['en']}\b"),
-    "fr": re.compile(rf"[.;:,] .{{0,60}}?\b(?:ce|cet|cette) {_ANY['fr']}\b"),
+    "en": re.compile(
+        rf"[.;:,] .{{0,60}}?\b(?:(?:that|this) (?:same )?{_ANY['en']}"
+        r"|(?:what|which|where|who|when|how)\b.{0,60}?(?<!\w)(?:its|his|her|their|it|they|he|she))\b"
+    ),
+    "fr": re.compile(
+        rf"[.;:,] .{{0,60}}?\b(?:(?:cet?|cette) {_ANY['fr']}"
+        r"|(?:quel(?:le)?s?|où|qui|quand|comment|combien)\b.{0,60}?(?<!\w)(?:elle|il|ses|son|sa))\b"
+    ),
 }
 _VEILED = {
     "en": words_like(
@@ -78,10 +96,14 @@ def bridges_in(wording: Wording, names: Sequence[tuple[int, int]]) -> list[Sign]
             if not any(start < match.end() and match.start() < end for start, end in taken):
                 taken.append(match.span())
     taken.extend(_clauses_without_pronoun(wording, names))
+    for _, end in names:
+        match = wording.begins(_NAMED, end)
+        if match and not any(first < match.end() and match.start() < last for first, last in taken):
+            taken.append(match.span())
     signs = [Sign(wording.written[start:end].strip(" ,;:'"), _MEANING) for start, end in sorted(taken)]
     if signs and _asks_for_the_first(wording):
         return signs[1:]
-    if not taken and (back := wording.find(_BACK)):
+    if not taken and wording.find(_HOLDS) and (back := wording.find(_BACK)):
         return [wording.sign(back, "asks about something that the question has described before")]
     return signs
 

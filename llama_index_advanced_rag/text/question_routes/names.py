@@ -13,7 +13,7 @@ _NO_NAMES = words_of("""
     english french german spanish italian dutch portuguese breton latin chinese japanese
     anglais français allemand espagnol italien néerlandais portugais chinois japonais
     """)
-_GOES_ON = re.compile(r"'s? ?\w|[,:] ?\w|,? (?:and|or|et|ou|vs\.?|versus|&) (?:the |l[ae] |l'|les |d')?[A-ZÀ-Ý]")
+_GOES_ON = re.compile(r"'s? ?\w|[,:] ?(?!please|s'il |svp|stp)\w|,? (?:and|or|et|ou|vs\.?|versus|&) (?:the |l[ae] |l'|les |d')?[A-ZÀ-Ý]")
 _ENDS_SENTENCE = re.compile(r"[.!?] \Z")
 
 

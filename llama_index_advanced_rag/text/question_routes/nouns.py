@@ -14,57 +14,71 @@ def either(words: str) -> str:
 
 DOCUMENT = {
     "en": either("""
-        manual handbook guide report 10-k 10-q filing prospectus budget document file paper study thesis leaflet brochure minutes agenda form
-        contract agreement lease polic(?:y|ies) law act code regulation directive statute charter treaty gdpr
-        novel book play poem text chapter section part volume newsletter letter memo judg(?:e)?ment specification
+        manual handbook guide report contract agreement lease polic(?:y|ies) act law code regulation directive statute bylaw charter novel book play
+        poem story document file thesis dissertation paper study leaflet brochure minutes agenda filing prospectus form specification constitution
+        treaty newsletter budget judg(?:e)?ment letter memo protocol catalogue volume chapter section annex appendix 10-k 10-q annual_report
+        quarterly_report gdpr text part booklet collection anthology white_paper terms_and_conditions terms_of_service press_release data_sheet
+        user_guide package_insert proposal by-law tender
         """),
     "fr": either("""
-        manuel guide notice rapport bilan budget enquete etude document fichier these memoire brochure livret formulaire norme lettre note
-        contrat accord bail convention avenant politique loi code reglement directive statut charte traite rgpd
-        roman livre piece poeme texte chapitre section partie tome proces-verba(?:l|ux) compte[_-]rendu ordre_du_jour jugement arrete
+        manuel guide rapport contrat accord bail politique loi code reglement directive statut charte roman livre piece poeme recit document fichier
+        these memoire etude enquete notice brochure depliant proces-verba(?:l|ux) pv compte[_-]rendu ordre_du_jour formulaire norme constitution
+        traite encyclopedie tome chapitre section annexe avenant convention livret budget testament jugement arrete lettre note protocole catalogue
+        cahier_des_charges rgpd bulletin rapport_annuel bilan conte nouvelle texte mode_d'emploi prospectus mode[_-]operatoire partie recueil
+        anthologie
         """),
 }
 
 RELATIVE = {
     "en": either("""
-        mother father parent brother sister wife husband spouse partner son daughter child children grandfather grandmother uncle aunt
-        cousin nephew niece widow(?:er)? mentor teacher student rival colleague friend
-        author writer director composer painter architect founder co-?founder publisher editor translator producer screenwriter singer
-        performer inventor creator designer conductor artist photographer
-        owner manufacturer maker supplier contractor subcontractor employer landlord tenant sponsor insurer auditor operator builder
-        parent_compan(?:y|ies) subsidiar(?:y|ies) chairman chairwoman chair ceo cfo president head mayor bishop king queen leader
-        successor predecessor captain coach commander boss supervisor developer
-        winner holder receiver recipient victim killer hero heroine star lead_actor actor actress
-        birthplace place_of_birth home_?town alma_mater club record_label studio country_of_origin
+        mother father brother sister wife wives husband son daughter spouse partner parent child children grandfather grandmother uncle aunt cousin
+        widow(?:er)? boss supervisor country_of_origin nephew niece fiance brother-in-law sister-in-law father-in-law mother-in-law son-in-law
+        daughter-in-law stepfather stepmother half-brother mentor teacher tutor pupil student rival colleague friend assistant author writer
+        director composer painter architect founder co-founder cofounder publisher editor translator producer screenwriter singer performer inventor
+        creator designer illustrator conductor lyricist songwriter artist sculptor photographer narrator biographer presenter host owner
+        manufacturer maker supplier landlord tenant contractor subcontractor employer sponsor insurer auditor operator builder distributor vendor
+        parent_compan(?:y|ies) subsidiar(?:y|ies) holding_company chairman chairwoman chair ceo cfo president mayor bishop king queen leader
+        successor predecessor captain coach commander discoverer birthplace place_of_birth home_?town hometown alma_mater former_club club developer
+        record_label label production_company studio broadcaster network architects killer murderer assassin namesake protagonist heroine hero star
+        lead_actor lead_actress actor actress drummer guitarist frontman bassist keyboardist co-?founder head winner holder receiver recipient
+        victim
         """),
     "fr": either("""
-        mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-(?:pere|mere)
-        oncle tante cousine? neveu niece mentor professeur eleve rivale? collegue
-        auteur autrice ecrivain realisat(?:eur|rice) composit(?:eur|rice) peintre architecte (?:co)?fondat(?:eur|rice) edit(?:eur|rice)
-        traduct(?:eur|rice) product(?:eur|rice) scenariste interprete invent(?:eur|rice) creat(?:eur|rice) photographe
-        romanci(?:er|ere) proprietaire fabricant construct(?:eur|rice) fournisseur bailleur prestataire
-        employeur locataire sponsor assureur exploitant sous-traitant maison[_-]mere societe[_-]mere filiale patronne? pdg presidente? maire eveque
-        roi reine chef dirigeante? successeur predecesseur capitaine entraineu(?:r|se) laureate? gagnante? vainqueur titulaire victime
-        assassin heros heroine chanteu(?:r|se) act(?:eur|rice) developpeur concept(?:eur|rice)
-        lieu_de_naissance ville_natale pays_natal pays_d'origine club
+        mere pere frere sœur soeur femme epouse epoux mari fils fille conjoint compagne compagnon veuve veuf grand-pere grand-mere oncle tante
+        cousin cousine neveu niece beau-pere belle-mere beau-frere belle-sœur belle-soeur gendre beau-fils belle-fille demi-frere mentor professeur
+        eleve rival rivale collegue ami amie assistant assistante parrain marraine pays_d'origine ville_d'origine auteur autrice ecrivain
+        realisateur realisatrice compositeur compositrice peintre architecte fondateur fondatrice cofondateur cofondatrice editeur editrice
+        traducteur traductrice producteur productrice scenariste interprete inventeur inventrice createur creatrice dessinateur illustrateur
+        parolier sculpteur sculptrice photographe narrateur narratrice biographe presentateur presentatrice romancier romanciere proprietaire
+        fabricant constructeur fournisseur bailleur locataire prestataire employeur sponsor assureur exploitant distributeur sous-traitant
+        maison[_-]mere societe[_-]mere filiale patron patronne pdg president presidente maire eveque roi reine chef dirigeant successeur
+        predecesseur capitaine entraineur entraineuse decouvreur lieu_de_naissance ville_natale pays_natal club_formateur ancien_club club
+        maison_de_disques studio assassin meurtrier heros heroine protagoniste chanteur chanteuse acteur actrice batteur guitariste developpeur
+        maitre_d'œuvre commanditaire concepteur conceptrice grand-(?:pere|mere) cousine? rivale? realisat(?:eur|rice) composit(?:eur|rice)
+        (?:co)?fondat(?:eur|rice) edit(?:eur|rice) traduct(?:eur|rice) product(?:eur|rice) invent(?:eur|rice) creat(?:eur|rice) romanci(?:er|ere)
+        construct(?:eur|rice) patronne? presidente? dirigeante? entraineu(?:r|se) laureate? gagnante? vainqueur titulaire victime chanteu(?:r|se)
+        act(?:eur|rice) concept(?:eur|rice)
         """),
 }
 """Who or what somebody or something has: with `of` or `de` behind it, it describes one thing through another."""
 
 ENTITY = {
     "en": either("""
-        person man woman people compan(?:y|ies) firm bank agenc(?:y|ies) countr(?:y|ies) cit(?:y|ies) town village island river lake mountain
-        region state province district street school college universit(?:y|ies) institute laborator(?:y|ies) museum hospital church
-        organi[sz]ation association part(?:y|ies) group team band brand newspaper magazine journal book novel film movie song album series
-        show play opera game building station bridge castle house hotel ship war battle award prize festival
-        officer manager scientist researcher poet politician footballer player lawyer doctor engineer character drug device product
+        startup factor(?:y|ies) person man woman people compan(?:y|ies) firm bank agenc(?:y|ies) countr(?:y|ies) cit(?:y|ies) town village island river school
+        universit(?:y|ies) newspaper magazine film movie novel song band album team station building ship war battle state county region province
+        district street lake mountain museum theatre theater college institute laborator(?:y|ies) lab organi[sz]ation association part(?:y|ies)
+        group hospital church castle bridge airport series show play opera game solvent chemical drug device part manager officer scientist
+        researcher poet pianist botanist engineer politician footballer player actor lawyer doctor physician nurse minister monarch emperor dynasty
+        tribe league trust charity brand paper referee journal book house painting statue machine lighthouse hotel shop restaurant festival award
+        prize treaty character product
         """),
     "fr": either("""
-        personne homme gens entreprise societe firme banque agence pays ville village ile fleuve riviere lac montagne region departement rue
-        province etat commune ecole lycee universite institut laboratoire musee hopita(?:l|ux) eglise organisation association fondation
-        parti groupe equipe troupe marque cabinet maison journal revue livre roman film chanson album serie piece opera jeu batiment immeuble
-        gare pont chateau hotel navire bateau guerre bataille prix festival
-        responsable scientifique cherche(?:ur|use) poete depute ministre avocate? medecin ingenieur personnage medicament appareil produit
+        start-up usine personne homme gens entreprise societe firme banque agence pays ville village ile fleuve riviere ecole lycee universite journal journaux
+        revue film roman chanson groupe album equipe gare batiment immeuble navire bateau guerre bataille etat region province departement rue lac
+        montagne musee theatre institut laboratoire organisation association parti hopita(?:l|ux) eglise chateau pont aeroport serie piece opera jeu
+        solvant produit medicament appareil responsable scientifique chercheur chercheuse poete pianiste botaniste ingenieur ministre depute deputee
+        troupe maison marque chambre_de_commerce cabinet notaire avocat avocate medecin commune fondation orchestre ligue dynastie empereur monarque
+        savant savante voisin hotel restaurant phare boutique festival prix traite arbitre photographe livre cherche(?:ur|use) avocate? personnage
         """),
 }
 """What a relative clause describes something through: the country where, l'entreprise qui."""

@@ -68,6 +68,26 @@ _KINDS = (
     (_RULE, "asks whether something holds"),
     (_WANTED, "asks for one fact"),
 )
+_JOINED = {
+    "en": words_like(r"""
+        compar(?:e[ds]?|ing|isons?)|contrast\w*|versus|vs\.?|both|same(?! (?:time|day))|(?<!later )than|similar\w*|alike|differs?|rather|instead
+        respectively|each other|among|better|worse
+        relat(?:ed|ion|ions|ionship)|connection|connected|linked|list|all of|each of|every one|overview|chronolog\w*|timeline
+        contracts|reports|policies|leases|agreements|suppliers|studies|novels|differences?(?! between)|(?:do|did|does) to|adaptation|(?:first|other) one
+        most|(?:high|larg|old|young|long|short|bigg|small|earli|lat|cheap)est|changed|evolved?|evolution|trends?|over time|consequences?|impact|effects? of
+        """),
+    "fr": words_like(r"""
+        compar(?:e[rsz]?|aisons?)|versus|vs\.?|memes?(?! (?:temps|jour|moment))|similaires?|ressembl\w*|different(?:es?)?s?|plutot|respectivement
+        parmi|chacune?s?|mieux
+        relations?|liens?|relie\w*|liste|tou(?:s|tes) (?:les|nos|ces)|ensemble des|chronologie
+        contrats|rapports|baux|accords|fournisseurs|romans|differences?(?! entre)|adaptation|(?:le|la|les) (?:plus|moins)
+        a change|ont change|evolue\w*|evolution|tendances?|au fil|consequences?|impacts?|repercussions?
+        """),
+}
+_PLACE = {
+    "en": words_like("(?:(?:sub)?sections?|chapters?|clauses?|annex(?:es)?|appendix|appendices|paragraphs?|footnotes?|exhibits?)(?! (?:of|in))"),
+    "fr": words_like(r"(?:(?:sous-)?sections?|chapitres?|clauses?|annexes?|paragraphes?|alineas?|preambule)(?! (?:de|du|des)\b)"),
+}
 _OF = {"en": re.compile(r" of (?!the term|course)"), "fr": re.compile(r" (?:du|de la|des) | d'| de l'| de ")}
 _MOST_NAMES, _MOST_LINKS, _MOST_WORDS = 1, {"en": 1, "fr": 3}, 30
 _WORD = re.compile(r"[^\W_]+")
@@ -89,13 +109,18 @@ def single_in(wording: Wording, names: int) -> list[Sign]:
     """
     links = max((sum(1 for _ in _OF[language].finditer(wording.plain)) - _MOST_LINKS[language] for language in wording.languages), default=0)
     words = _WORD.findall(wording.plain)
-    if names > _MOST_NAMES or links > 0 or len(words) > _MOST_WORDS or not (names or _has_term(words)) or is_veiled(wording):
+    if names > _MOST_NAMES or links > 0 or len(words) > _MOST_WORDS or not (names or _has_term(words)) or _may_be_more(wording):
         return []
     for start in beginnings_of(wording):
         for patterns, meaning in _KINDS:
             if match := wording.begins(patterns, start):
                 return [wording.sign(match, meaning)]
     return []
+
+
+def _may_be_more(wording: Wording) -> bool:
+    """Whether a word of the other ways stands in it, though nothing speaks for one of them outright."""
+    return is_veiled(wording) or any(wording.find(patterns) for patterns in (_JOINED, _PLACE))
 
 
 def _has_term(words: Sequence[str]) -> bool:

@@ -1,68 +1,82 @@
-"""Talk that needs no document: greetings, the assistant itself, and texts that the message brings along or wants made up."""
+"""Talk that needs no document: greetings and thanks, and texts that the message brings along or wants made up."""
 
 import re
 from collections.abc import Iterator
 
-from llama_index_advanced_rag.text.question_routes.beginnings import beginnings_of
-from llama_index_advanced_rag.text.question_routes.nouns import DOCUMENT
+from llama_index_advanced_rag.text.question_routes.asking import MENTIONED, OF_DOCUMENT, POLITE, REQUEST, TONGUE
+from llama_index_advanced_rag.text.question_routes.assistant import about_the_assistant
 from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording, one_of, words_like
 
 _COURTESY = {
     "en": r"""
-        hi|hello|hey|good (?:morning|afternoon|evening|night)|how are you(?: doing)?|nice to meet you
-        bye|goodbye|see you(?: soon| later| tomorrow)?|have a (?:nice|good|great) (?:day|evening|weekend)
-        thanks|thank you|many thanks|cheers|you're welcome|sorry|ok|okay
-        great|perfect|wonderful|excellent|nice|cool|super|well done|that(?:'s| is| was) (?:all|great|perfect|(?:very )?helpful)
-        there|again|everyone|all|so much|very much|a lot|today|and|for (?:now|your help|everything)
+        hi|hello|hey|howdy|greetings|welcome|good (?:morning|afternoon|evening|night|day)|nice to meet you|what's up
+        how are you(?: doing| feeling)?|how do you do|how(?:'s| is) it going
+        bye|goodbye|see you(?: soon| later| tomorrow)?|take care|until next time|talk (?:to you )?later|have a (?:\w+ )?(?:day|evening|weekend|one)
+        thanks|thank you|thx|many thanks|much appreciated|cheers|you're welcome|no problem|sorry|oops|ok|okay|got it|understood|never ?mind
+        great|perfect|wonderful|excellent|awesome|amazing|fantastic|brilliant|lovely|nice|cool|super|wow|haha|lol|well done|good job
+        (?:nice|good|great) (?:talking|chatting) (?:to|with) you
+        (?:that(?:'s| is| was)|this (?:is|was)|it was) (?:all|enough|(?:very |really |so )?(?:great|perfect|nice|kind|clear|helpful|useful|funny))
+        (?:that|this|it) helps|you(?:'ve been| are|'re) (?:very |really |so )?(?:great|kind|helpful|amazing|the best)
+        there|again|everyone|all|team|friend|assistant|so much|very much|a lot|a million|today|and|please
+        for (?:now|everything|(?:your|the|all your) (?:help|time|answers?|support|patience))
         """,
     "fr": r"""
-        bonjour|bonsoir|salut|coucou|(?:comment )?ca va|comment (?:vas-tu|allez-vous)|(?:tu vas|vous allez) bien|enchantee?
-        au revoir|a bientot|a demain|a plus tard|bonne (?:journee|soiree|nuit)|bon week-end
-        merci|je (?:te|vous) remercie|de rien|pardon|desolee?|ok|d'accord
-        super|parfait|genial|excellent|bravo|tres bien|bien|c'est (?:tout|parfait|gentil|bon)
-        beaucoup|encore|a (?:toi|vous|tous)|tout le monde|madame|monsieur|et|pour (?:tout|(?:ton|votre) aide)
+        bonjour|bonsoir|salut|coucou|hello|bienvenue|(?:comment )?ca va(?: bien)?|comment (?:vas-tu|tu vas|allez-vous)|(?:tu vas|vous allez) bien
+        quoi de neuf|enchantee?|au revoir|adieu|ciao|a bientot|a demain|a plus(?: tard)?
+        bonne (?:journee|soiree|nuit|continuation|annee|fin de journee)|bon (?:week-end|courage|apres-midi)
+        merci|mille mercis|je (?:te|vous) remercie|de rien|pas de probleme|pardon|desolee?|ok|d'accord|entendu|compris|laisse tomber|haha|mdr
+        super|parfait|genial|excellent|formidable|chouette|nickel|cool|bravo|tres bien|bien
+        c'est (?:tout|note|(?:tres )?(?:parfait|gentil|bon|clair|bien|super|genial|drole|utile))|ca m'aide(?: beaucoup)?
+        beaucoup|infiniment|encore|a (?:toi|vous|tous|toutes)|tout le monde|madame|monsieur|et|s'il (?:te|vous) plait|aujourd'hui
+        pour (?:tout|le moment|l'instant|aujourd'hui|(?:ton|votre) (?:aide|temps)|(?:ta|votre|cette|la) (?:reponse|patience)|les reponses)
         """,
 }
 _GREETING = {language: re.compile(rf"(?:(?:{one_of(text)})(?:[ ,;:.?!()-]+|\Z))+") for language, text in _COURTESY.items()}
-_ASSISTANT = {
-    "en": words_like(r"""
-        (?:who|what) are you|who (?:made|created|built|trained|programmed|designed) you|what(?:'s| is) your name
-        how old are you|where are you from|how do you work|(?:introduce|describe) yourself|tell me about yourself
-        what (?:else )?can you (?:do(?: for me)?|help(?: me)? with)|how can you help(?: me)?
-        (?:which|what) languages (?:do|can) you speak|do you speak \w+
-        are you (?:an? (?:real )?(?:robot|bot|human|person|machine|ai|computer|program|language model|chatbot)|real|human|alive)
-        (?:do|can) you (?:ever )?(?:sleep|dream|feel|think|make mistakes|have feelings)
-        """),
-    "fr": words_like(r"""
-        qui (?:es-tu|etes-vous)|tu es qui|qui (?:t'a|vous a) (?:cree|fait|concu|programme|entraine)
-        comment (?:t'appelles-tu|tu t'appelles|vous appelez-vous|fonctionnes-tu)|quel (?:est ton nom|age as-tu)
-        que (?:sais-tu|peux-tu|savez-vous|pouvez-vous) faire|qu'est-ce que tu (?:sais|peux) faire|comment peux-tu m'aider
-        quelles langues (?:parles-tu|parlez-vous)|(?:parles-tu|parlez-vous) \w+|presente-toi|parle(?:-moi)? de toi
-        (?:es-tu|etes-vous|tu es) (?:(?:une? )?(?:vraie? )?(?:robot|humaine?|machine|ia|personne)|vivante?)
-        (?:peux-tu|sais-tu) (?:te tromper|mentir|rever|penser)
-        """),
+_THANKED = {
+    "en": re.compile(r"(?:thanks|thank you|cheers)(?: so much| very much| a lot| again)?(?:[,.!]| (?:for|that|this|you|it)\b)"),
+    "fr": re.compile(r"(?:merci|je (?:te|vous) remercie)(?: beaucoup| infiniment| bien| encore)?(?:[,.!]| (?:pour|c'est|ca|tu|d'avoir)\b)"),
 }
-_POLITE = {
-    "en": r"(?:(?:please|now|hi|hello|can you|could you|would you|help me)[ ,]{1,3}){0,4}",
-    "fr": r"(?:(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous|bonjour|s'il (?:te|vous) plait|maintenant|aide-moi a|me)[ ,]{1,3}){0,4}",
+_MOST_WORDS_OF_THANKS = 14
+_BUSINESS = {
+    "en": words_like(
+        r"our|(?:the|this|your) (?:\w+ )?(?:compan(?:y|ies)|firm|business|founders?|staff|process|office|project|department|customers?|data|meeting)"
+    ),
+    "fr": words_like(r"notre|nos|(?:l'|la |le |les |cette |votre )(?:entreprise|societe|fondat\w+|personnel|projet|service|bureau|clients?|donnees|reunion)"),
 }
 _CREATE = {
     "en": re.compile(
-        _POLITE["en"] + r"(?:write|compose|make up|tell|sing|invent|recite|give|create)(?: me| us)? (?:an?|another|some|one) (?:[\w-]+ )?"
-        r"(?:poem|haiku|limerick|sonnet|song|joke|riddle|rhyme|fairy tale|bedtime story|story)s?(?!\w)"
+        POLITE["en"] + r"(?:(?:write|compose|make up|tell|sing|invent|recite|improvise|give|create|come up with|think of|do you know|know)(?: me| us)?"
+        r" (?:an?|another|some|one|two|three) (?:[\w-]+ )?(?:poem|haiku|limerick|sonnet|song|joke|riddle|rhyme|pun|tongue twister|fun fact|fairy tale"
+        r"|bedtime story|story|fable"
+        r"|stories|lullaby|ballad|ode|slogan|horoscope|birthday (?:message|wish|card|greeting)|love letter)s?(?!\w)"
+        r"|draw (?:me )?an? (?!diagram|chart|map|graph|plan|table|timeline|line|flow)|make me (?:laugh|smile)|(?:sing|dance)(?: me| for me)?[ .!?]*\Z"
+        r"|(?:tell|say) (?:me )?something (?:funny|nice|interesting|else)(?!\w)"
+        r"|(?:flip a coin|roll (?:a|the|two) dice|(?:pick|choose|give me|think of|guess) an? (?:random )?(?:number|colou?r|card))(?: between .{3,20}"
+        r"| for me|,? please)?[ .!?]*\Z|(?:let's )?play (?:a game|hangman|chess)"
+        r"|(?:give me |find |what(?:'s| is) |what are )?(?:an?|another|the|some|two|three|five) (?:synonyms?|antonyms?|rhymes?|anagrams?) (?:for|of|with) "
+        r"|what rhymes with |(?:what(?:'s| is) )?the meaning of life|i(?:'m| am) (?:bored|sad|happy|tired|hungry|lonely)[ .!,?]*\Z)"
     ),
     "fr": re.compile(
-        _POLITE["fr"] + r"(?:ecri[st]|ecrire|ecrivez|compose|invente|raconte|dis|fais|chante|recite|imagine)[rz]?(?:-moi|-nous)? (?:une?|des) (?:\w+ )?"
-        r"(?:poeme|haiku|sonnet|chanson|blague|devinette|comptine|conte|histoire|fable)s?(?!\w)"
+        POLITE["fr"] + r"(?:(?:ecri[st]|ecrire|ecrivez|compose|invente|raconte|dis|fais|chante|recite|imagine|improvise|cree|donne|connais-tu"
+        r"|tu connais)[rz]?(?:-moi|-nous)?"
+        r" (?:une?|des|quelques|deux|trois) (?:\w+ )?(?:poeme|haiku|sonnet|chanson|blague|devinette|charade|comptine|conte|histoire|fable|berceuse"
+        r"|jeu de mots|slogan|horoscope"
+        r"|virelangue|declaration d'amour|carte d'anniversaire)s?(?!\w)"
+        r"|dessine(?:-moi)? une? (?!diagramme|carte|plan|graph|tableau|schema)|(?:fais-moi|me faire|faire) rire|(?:chante|danse)(?:-moi)?[ .!?]*\Z"
+        r"|(?:dis|raconte)(?:-moi)? quelque chose (?:de|d')"
+        r"|(?:pile ou face|(?:choisis|donne-moi|pense a|devine) une? (?:nombre|chiffre|carte|couleur))(?: entre .{3,20}|,? s'il te plait)?[ .!?]*\Z"
+        r"|joue(?:r|ons)? (?:avec moi|aux echecs|au pendu|a un jeu)"
+        r"|(?:donne(?:-moi)? |trouve(?:-moi)? |quel est )?(?:une?|le|deux|trois|des) (?:synonyme|antonyme|anagramme|rime)s? (?:de|du|d'|a|avec|pour)"
+        r"|qu'est-ce qui rime avec |(?:quel est )?le sens de la vie|je (?:m'ennuie|suis (?:triste|fatiguee?|contente?|seule?))[ .!,?]*\Z)"
     ),
 }
 _REWRITE = {
     "en": re.compile(
-        _POLITE["en"]
+        POLITE["en"]
         + r"(?:translate|rephrase|reword|rewrite|paraphrase|proofread|correct|shorten|expand|summari[sz]e|simplify|turn|put|convert|fix|improve)(?!\w)"
     ),
     "fr": re.compile(
-        _POLITE["fr"] + r"(?:tradui[st]|traduire|traduisez|reformule|reecri[st]|reecrire|paraphrase|corrige|raccourci[st]?|raccourcir|resume|simplifie"
+        POLITE["fr"] + r"(?:tradui[st]|traduire|traduisez|reformule|reecri[st]|reecrire|paraphrase|corrige|raccourci[st]?|raccourcir|resume|simplifie"
         r"|developpe|transforme|mets|mettez|mettre|ameliore)[rz]?(?!\w)"
     ),
 }
@@ -71,14 +85,9 @@ _BROUGHT = re.compile(
 )
 _QUOTED = re.compile(r"[«“\"]\s?[a-zà-þ]")
 _NEAR = 80
-_OF_DOCUMENT = {
-    "en": words_like(rf"(?:the|our|your) (?:[\w-]+ ){{0,2}}{DOCUMENT['en']}"),
-    "fr": words_like(rf"(?:le |la |l'|les |du |des |notre |nos )(?:[\w-]+ ){{0,2}}{DOCUMENT['fr']}"),
-}
-_TONGUE = "(?:english|french|german|spanish|italian|dutch|portuguese|anglais|francais|allemand|espagnol|italien|neerlandais|portugais)"
 _SAID_ABROAD = {
-    "en": re.compile(rf"how (?:do|would|can) (?:you|i|we|one) say .{{2,60}} in {_TONGUE}(?!\w)"),
-    "fr": re.compile(rf"comment (?:dit-on|on dit|dire|se dit) .{{2,60}} en {_TONGUE}(?!\w)"),
+    "en": re.compile(rf"how (?:do|would|can) (?:you|i|we|one) say .{{2,60}} in {TONGUE}(?!\w)"),
+    "fr": re.compile(rf"comment (?:dit-on|on dit|dire|se dit) .{{2,60}} en {TONGUE}(?!\w)"),
 }
 
 
@@ -89,13 +98,13 @@ def talk_in(wording: Wording, names: int) -> list[Sign]:
         wording: the message.
         names: how many names stand in it: what names something needs documents, unless it is a text to be rewritten.
     """
-    return [*_texts(wording), *([] if names else [*_courtesies(wording), *_about_the_assistant(wording), *_creations(wording)])]
+    return [*_texts(wording), *([] if names else [*_courtesies(wording), *about_the_assistant(wording), *_creations(wording)])]
 
 
 def _texts(wording: Wording) -> Iterator[Sign]:
     """A verb of rewriting and the text itself, behind a colon or in quotation marks (a capital in them begins a title); or words and their language."""
     verb = wording.begins(_REWRITE)
-    about = wording.find(_OF_DOCUMENT)
+    about = wording.find(OF_DOCUMENT)
     brought = verb and (_BROUGHT.search(wording.plain, *_near(verb)) or _QUOTED.search(wording.written, *_near(verb)))
     if verb and brought and not (about and about.start() < brought.end()):
         yield Sign(wording.written[: verb.end()], "is to be done with a text that the message brings along")
@@ -109,22 +118,21 @@ def _near(verb: re.Match[str]) -> tuple[int, int]:
 
 
 def _courtesies(wording: Wording) -> Iterator[Sign]:
+    """Greetings, thanks and partings as the whole message, and short thanks that ask for nothing."""
     for pattern in _GREETING.values():
         if greeting := pattern.fullmatch(wording.plain):
             yield wording.sign(greeting, "is what people say to each other")
             return
+    thanked = wording.begins(_THANKED)
+    if thanked and "?" not in wording.plain and len(wording.plain.split()) <= _MOST_WORDS_OF_THANKS and not _asks(wording, thanked.end()):
+        yield wording.sign(thanked, "is what people say to each other")
 
 
-def _about_the_assistant(wording: Wording) -> Iterator[Sign]:
-    """What asks about the assistant and about nothing else."""
-    for start in beginnings_of(wording):
-        about = wording.begins(_ASSISTANT, start)
-        if about and not wording.plain[about.end() :].strip(" ?.!"):
-            yield wording.sign(about, "is about the assistant")
-            return
+def _asks(wording: Wording, start: int) -> bool:
+    return wording.find(REQUEST, start) is not None or wording.find(MENTIONED) is not None
 
 
 def _creations(wording: Wording) -> Iterator[Sign]:
     created = wording.begins(_CREATE)
-    if created and wording.find(_OF_DOCUMENT) is None:
+    if created and wording.find(OF_DOCUMENT) is None and wording.find(_BUSINESS) is None:
         yield wording.sign(created, "asks for something to be made up")
