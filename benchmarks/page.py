@@ -34,11 +34,12 @@ NOTES = {
     "chunk_sizes": "As above, for chunks of other sizes; beyond 256 tokens, what the model reads, their vectors are means of windows. Differences are against "
     "chunks of 256 tokens, searched hybrid.",
     "router": "68 questions on filings and 150 multi-hop questions, each set an index of its own. `success@8`: all supporting passages, or the figure, "
-    "in the first 8. Milliseconds are means over the questions of the medians of each, the embedding of the question given; `share` is their ratio to the fixed route that succeeds most. "
-    "`oracle` takes for each question the cheapest route that does best on it.",
+    "in the first 8. Milliseconds are means over the questions of the medians of each, the embedding of the question given; `share` is their ratio to the "
+    "fixed route that succeeds most. `oracle` takes for each question the cheapest route that does best on it.",
     "router_one_corpus": "The same questions, all filings and passages in one index of 12,906 passages: 9,003 of them are documents of their own.",
-    "routing": "350 questions written for the project, half of them held out of all tuning by the hash of their id. `accuracy` counts a doubt as wrong, `with_default` as the route "
-    'taken in doubt, "moderate". One row a language, and both; questions and labels are one hand\'s.',
+    "routing": "350 questions written for the project, half of them held out of tuning by the hash of their id. `accuracy` counts a doubt as wrong, "
+    "`with_default` as the route that is taken in doubt. Questions and labels are of one hand, and the figure of the held-out half was looked at while the "
+    "rules were cut and widened.",
     "engines": "Synthetic text and random vectors, all of one row measured in turns in one run. A ratio whose target is >= says how many times better "
     "ours is; every other one is ours / reference. `met` is empty where no target speaks of that number of documents.",
 }

@@ -9,6 +9,7 @@ from llama_index_advanced_rag.answering.turn import Turn
 from llama_index_advanced_rag.answering.wording import no_document, only_broken_off
 from llama_index_advanced_rag.answering.writer import AnswerWriter
 from llama_index_advanced_rag.prompts import DIRECT_ANSWER
+from llama_index_advanced_rag.text.question_routes.talk import courtesy_language
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class DirectWriter(AnswerWriter):
         turn.read(NumberedContext())
 
     def _without_llm(self, turn: Turn, similarities: Mapping[int, float] | None) -> list[str]:
-        return [no_document(turn.message_language)]
+        return [no_document(courtesy_language(turn.question) or turn.message_language)]
 
     def _after_break(self, instead: list[str], language: str) -> list[str]:
         return [f"\n\n{only_broken_off(language)}"]

@@ -1,6 +1,7 @@
 """Everything that stands in a question and says how to look for its answer."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from llama_index_advanced_rag.text.languages import AUTO, check_language
 from llama_index_advanced_rag.text.question_routes.bridges import bridges_in
@@ -41,6 +42,7 @@ class QuestionSignals:
     single: tuple[Sign, ...] = ()
 
 
+@lru_cache(maxsize=64)
 def read_question_signals(question: str, language: str = AUTO) -> QuestionSignals:
     """Read a question by rules: no model, no index.
 

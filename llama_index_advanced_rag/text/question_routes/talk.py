@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from llama_index_advanced_rag.text.question_routes.asking import MENTIONED, OF_DOCUMENT, POLITE, REQUEST, TONGUE
 from llama_index_advanced_rag.text.question_routes.assistant import about_the_assistant
-from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording, one_of, words_like
+from llama_index_advanced_rag.text.question_routes.wording import Sign, Wording, one_of, read_wording, words_like
 
 _COURTESY = {
     "en": r"""
@@ -115,6 +115,18 @@ def _texts(wording: Wording) -> Iterator[Sign]:
 
 def _near(verb: re.Match[str]) -> tuple[int, int]:
     return verb.end(), verb.end() + _NEAR
+
+
+def courtesy_language(message: str) -> str | None:
+    """The one language in which a message is a greeting, thanks or the like; None where it is none, or one in both: "Merci !" is too short to tell otherwise.
+
+    Example:
+        >>> courtesy_language("Merci !"), courtesy_language("Thank you!"), courtesy_language("OK"), courtesy_language("Merci is a station.")
+        ('fr', 'en', None, None)
+    """
+    plain = read_wording(message).plain
+    languages = [language for language, pattern in _GREETING.items() if pattern.fullmatch(plain)]
+    return languages[0] if len(languages) == 1 else None
 
 
 def _courtesies(wording: Wording) -> Iterator[Sign]:

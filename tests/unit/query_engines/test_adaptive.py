@@ -444,3 +444,8 @@ def test_an_engine_around_one_that_cannot_retrieve():
 
 def test_an_empty_question_has_a_route_too():
     assert route_of(engine().query(""))["in_doubt"] is True
+
+
+@pytest.mark.parametrize(("message", "words_in_it"), [("Merci !", "sur les documents"), ("Bonjour", "sur les documents"), ("Thanks!", "about the documents")])
+def test_a_short_greeting_is_answered_in_its_language(message, words_in_it):
+    assert words_in_it in str(engine(router=lambda question: "hello").query(message))
