@@ -21,6 +21,7 @@ TITLES = {
     "router": "Router: quality and time of routes and routers",
     "router_one_corpus": "Router: the same over one corpus of everything",
     "routing": "Routers: how well they tell routes apart",
+    "routing_llm": "Routers: the same of a small LLM",
     "small_llm": "A small LLM, end to end",
     "structure": "Structure: the figure stands in a context of equal tokens",
     "chunk_sizes": "Chunk sizes: the figure stands in a context of equal tokens",

@@ -145,7 +145,13 @@ def main() -> None:
             rows, confusions = rows + measured, confusions + confused
     print_table(rows, COLUMNS)
     print_table(confusions, tuple(confusions[0]))
-    write_result(options.json, benchmark="routing", data={"questions": options.data}, rows=rows, extra={"confusions": confusions, "llm": options.llm})
+    write_result(
+        options.json,
+        benchmark="routing_llm" if options.llm else "routing",
+        data={"questions": options.data},
+        rows=rows,
+        extra={"confusions": confusions, "llm": options.llm},
+    )
 
 
 if __name__ == "__main__":
