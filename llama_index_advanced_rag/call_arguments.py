@@ -26,7 +26,7 @@ _INSTEAD = {
     "memory_cls": "use memory=, an object",
     **dict.fromkeys(
         ("second_hop", "damping", "prior_share", "strategy", "summaries"),
-        "it belongs to one retrieval mode; in 'auto' give that route a retriever of its own, routes={'complex': index.as_retriever('graph', second_hop=0.5)} say",
+        "it belongs to one retrieval mode; in 'auto' give that route a retriever of its own, routes={'complex': index.as_retriever('graph', second_hop=0.5)}",
     ),
     "similarity_cutoff": "use node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=...)]",
     "use_async": "call aquery(), achat() or aretrieve()",

@@ -93,7 +93,9 @@ def fuse_hits(
     return {key: NodeWithScore(node=first[key].node, score=score) for key, score in fused}, named
 
 
-def fusion_evidence(stage: str, results: Sequence[tuple[Id, float | None]], lists: Sequence[tuple[str, Ranked[Id]]], node_id: Callable[[Id], str]) -> list[Evidence]:
+def fusion_evidence(
+    stage: str, results: Sequence[tuple[Id, float | None]], lists: Sequence[tuple[str, Ranked[Id]]], node_id: Callable[[Id], str]
+) -> list[Evidence]:
     """For each result the place and the score it has in each list."""
     places = {label: {item: (rank, score) for rank, (item, score) in enumerate(ranked, start=1)} for label, ranked in lists}
     found: list[Evidence] = []
