@@ -168,7 +168,7 @@ def score_units(tree: UnitTree, words: Sequence[WordMatches], *, k1: float = K1,
     Example:
         >>> tree = UnitTree(unit_of=np.array([0, 0, 1]), parents=np.array([-1, -1]), lengths=np.array([4, 4, 4]))
         >>> score_units(tree, [WordMatches(np.array([0, 1]), np.array([1, 2]))]).round(3).tolist()
-        [1.066, 0.0]
+        [1.155, 0.0]
     """
     norms = np.ones(len(tree.parents))
     for kind in tree.kinds:

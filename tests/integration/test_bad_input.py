@@ -213,7 +213,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["--mode", "community"], "This version runs: lexical, dense, hybrid, hierarchical, anchor, graph, vote."),
+            (["--mode", "community"], "This version runs: auto, lexical, dense, hybrid, hierarchical, anchor, graph, vote."),
             (["--llm", "nonsense"], "Expected 'openai:MODEL'"),
             (["--llm", "openai:any", "--api-base", "localhost"], "Expected one with http:// or https://"),
             (["--language", "xx"], "one of the codes de, en"),
