@@ -150,14 +150,14 @@ def index_routes(index: SearchedIndex, **common: Any) -> dict[str, TracedRetriev
     }
 
 
-def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | None", llm: LLM | None, *, max_routes: int = 1) -> Router | RouteFunction:
-    """The router of a name, or the one given.
+def index_router(index: SearchedIndex, router: "str | Router | RouteFunction | None", llm: LLM | None, *, max_routes: int = 1) -> Router | RouteFunction | None:
+    """The router of a name, or the one given; None for the rules, which are what a retriever or an engine takes by itself.
 
     Raises:
         ConfigurationError: there is none of that name, or "llm" has no LLM.
     """
     if router is None or router == RuleRouter.name:
-        return RuleRouter()
+        return None
     if not isinstance(router, str):
         return router
     if router == EmbeddingRouter.name:

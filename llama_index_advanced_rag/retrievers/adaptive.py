@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from llama_index_advanced_rag._choices import positive_number
 from llama_index_advanced_rag._concurrency import Outcome, arun_all, in_thread, run_all
+from llama_index_advanced_rag.errors import ConfigurationError
 from llama_index_advanced_rag.ranking.fusion import GUARD, RRF_K, FusionMode
 from llama_index_advanced_rag.retrievers.base import TracedRetriever, as_bundle
 from llama_index_advanced_rag.retrievers.children import Child, make_children, named
@@ -103,6 +104,8 @@ class AdaptiveRetriever(TracedRetriever):
         super().__init__(
             similarity_top_k=similarity_top_k, filters=filters, callback_manager=callback_manager, object_map=object_map, objects=objects, verbose=verbose
         )
+        if ROUTER in routes:
+            raise ConfigurationError(f"A route is called {ROUTER!r}, as the router itself is in timings and prompts. Give it another name.")
         retrieving = {name: retriever for name, retriever in routes.items() if retriever is not None}
         children = make_children(named(retrieving), weights=None, score_ranges=None, child_top_n=child_top_n, timeout_s=timeout_s) if retrieving else []
         self._children: dict[str, Child] = {child.name: child for child in children}

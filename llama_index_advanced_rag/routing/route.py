@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from llama_index_advanced_rag.errors import ConfigurationError
-
-NONE, SIMPLE, MODERATE, COMPLEX, STRUCTURAL = "none", "simple", "moderate", "complex", "structural"
+from llama_index_advanced_rag.text.question_routes.ranking import COMPLEX, MODERATE, NONE, SIMPLE, STRUCTURAL
 
 _DESCRIPTIONS = {
     NONE: "No document is needed: greetings, thanks, small talk, questions about the assistant, arithmetic, translating or rewriting a given text.",
@@ -15,7 +14,7 @@ _DESCRIPTIONS = {
     STRUCTURAL: "The place in the documents matters: a section, chapter, article, annex, page, table or figure, and figures that stand in tables of reports.",
 }
 ROUTER = "router"
-"""What the router itself is called among routes, in timings and prompts; no route can have this name."""
+"""What the router itself is called among the routes of a retriever, in timings and prompts; none of these can have this name."""
 KNOWN_ROUTES = tuple(_DESCRIPTIONS)
 
 
@@ -65,8 +64,6 @@ def refuse_unnamed(names: Sequence[str]) -> None:
     Raises:
         ConfigurationError: one is empty, or is there twice.
     """
-    if ROUTER in names:
-        raise ConfigurationError(f"A route is called {ROUTER!r}, as the router itself is in timings and prompts. Give it another name.")
     if not all(isinstance(name, str) and name.strip() for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"The names of the routes are {list(names)!r}. Each must be a text that is not empty.")
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -125,3 +125,17 @@ def test_an_empty_index_answers_politely():
     for question in ("What does Anthropic make?", "In which section is leave?", "How are A and B related?", "Hello"):
         assert str(index.as_query_engine(retriever_mode="auto").query(question))
         assert index.as_retriever("auto").retrieve(question) == []
+
+
+def test_a_route_that_the_rules_never_choose_is_warned_of(index: CorpusIndex, caplog: pytest.LogCaptureFixture):
+    own = {"words": index.as_retriever("lexical")}
+    for made in (
+        lambda **options: index.as_retriever("auto", routes=own, **options),
+        lambda **options: index.as_query_engine(retriever_mode="auto", routes=own, **options),
+    ):
+        caplog.clear()
+        made(default="words")
+        made(router=always("words"))
+        assert "never choose" not in caplog.text
+        made()
+        assert "The rules never choose ['words']" in caplog.text

@@ -203,6 +203,7 @@ def test_the_bundle_is_only_read_and_events_are_paired():
         ({"router": "rules"}, "router is 'rules'"),
         ({"fusion": "best"}, "fusion"),
         ({"routes": {"one": "no retriever"}}, "'one' is a str"),
+        ({"routes": {"router": Fixed("a")}}, "A route is called 'router'"),
     ],
 )
 def test_bad_arguments_are_refused(options, message):

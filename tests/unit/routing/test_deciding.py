@@ -186,8 +186,3 @@ async def test_a_function_and_otherwise_another_router():
     decider = RouteDecider(mine, ROUTES, default="graph")
     for question, wanted in (("fox", "simple"), ("owl", "none")):
         assert decider.decide(question).routes == (await decider.adecide(question)).routes == (wanted,)
-
-
-def test_a_route_called_as_the_router_is_refused():
-    with pytest.raises(ConfigurationError, match="'router'"):
-        RouteDecider(Says("simple"), [Route("router")], default="router")

@@ -191,3 +191,8 @@ async def test_async_calls_wait_together():
 def test_the_settings_are_not_asked():
     assert Settings._llm is None
     assert RouteSelector(FunctionRouter(by_word)).select(TOOLS, "web").ind == 1
+
+
+def test_a_tool_may_be_called_router():
+    selector = RouteSelector(lambda question: "router")
+    assert selector.select([ToolMetadata("a", name="text"), ToolMetadata("b", name="router")], "What?").ind == 1
